@@ -324,12 +324,6 @@ pub enum Command {
         base: u64,
         list: TodoList,
     },
-    /// Has a question looked into by research agents, with a report in this file.
-    StartResearch {
-        topic: String,
-        report: String,
-        sender: Option<ClientRef>,
-    },
     StartFleet(FleetOrder),
     /// Carries out the next step of the fleet, if there is one.
     AdvanceFleet,
@@ -512,8 +506,6 @@ pub enum Refusal {
     Todos(TodoProblem),
     #[error("the todo list was changed meanwhile; read it and try again")]
     TodosChanged,
-    #[error("a research goes on in this session already; wait for it")]
-    ResearchGoesOn,
     #[error(
         "a fleet is at work in this session already; wait for it or stop it with loopd.fleetStop"
     )]

@@ -85,7 +85,7 @@ pub struct State {
     pub todos: Todos,
     /// The workers that carry out the todos, while they do.
     pub fleet: Option<Fleet>,
-    /// The last research. Its rules hold in the run of its message.
+    /// The last research of an earlier build, which named its message in an event.
     pub researches: Option<ResearchStarted>,
     pub totals: Totals,
     /// How long the session has worked, while it has a limit of time.

@@ -13,7 +13,7 @@ use loopd_proto::permission::{PermissionRequest, PermissionRule};
 pub use autopilot::NO_TASK_TO_COMPLETE;
 pub(crate) use autopilot::{
     AUTOPILOT_WITHOUT_TOOL, COMPLETED_BY_SUBAGENT, COMPLETION_FAILED, GO_ON, OTHER_CALL_FAILED,
-    continued_in_vain, continued_too_often,
+    STOPPED_BY_LIMIT, continued_in_vain, continued_too_often,
 };
 pub(crate) use notice::task_rested;
 pub(crate) use planning::{

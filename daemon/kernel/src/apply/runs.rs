@@ -55,8 +55,9 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
     }
 }
 
-/// Starts a run that goes on with the work on a message.
+/// Starts a run that goes on with the work on a message, with what that work is restricted to.
 pub(super) fn go_on(state: &mut State, request: &MessageId) {
+    let scopes = state.autopilot.scopes.clone();
     state.phase = Phase::Preparing(Preparing {
         messages: Vec::new(),
         joins: None,
@@ -64,6 +65,7 @@ pub(super) fn go_on(state: &mut State, request: &MessageId) {
             continues: true,
             origin: Some(request.clone()),
             messages: vec![request.clone()],
+            scopes,
             ..Run::default()
         },
     });
@@ -156,6 +158,7 @@ pub(super) fn end(state: &mut State, ended: &LoopEnded) {
             origin: run.origin.clone(),
             limited: true,
             limit_request: ended.limit_request.clone(),
+            scopes: run.scopes.clone(),
             ..Run::default()
         });
         finish(state, run, ended.outcome);

@@ -114,7 +114,6 @@ impl Command {
             | Self::UserCommandStarted { .. }
             | Self::WriteTodos(_)
             | Self::StoreTodos { .. }
-            | Self::StartResearch { .. }
             | Self::StartFleet(_)
             | Self::AdvanceFleet
             | Self::StopFleet

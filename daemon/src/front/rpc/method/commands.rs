@@ -259,7 +259,7 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
 }
 
 /// Builds the message that a command wants sent.
-fn message(
+pub(super) fn message(
     context: &Context,
     prompt: String,
     display_prompt: String,
