@@ -141,7 +141,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 fleet.paused = true;
             }
         }
-        Durable::FleetEnded(_) => state.fleet = None,
+        Durable::FleetEnded(ended) => {
+            if let Some(fleet) = state.fleet.take() {
+                state.fleet_result = Some(fleet.result(ended.reason, &state.todos.list));
+            }
+        }
         Durable::AgentSelected(selected) => {
             state.agent = Some(selected.agent_name.clone());
             state.agent_tools.clone_from(&selected.tools);

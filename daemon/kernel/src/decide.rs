@@ -77,8 +77,13 @@ pub fn decide(
         }
 
         Command::Send(send) => queue::send(state, send, env),
-        Command::EnqueueCommand { command, sender } => {
-            queue::slash::enqueue(state, command, sender, env)
+        Command::EnqueueCommand {
+            command,
+            runner,
+            sender,
+        } => queue::slash::enqueue(state, command, runner, sender, env),
+        Command::CommandRan { request, outcome } => {
+            Ok(queue::slash::ran(state, &request, outcome, env))
         }
         Command::CommandHandled {
             request,

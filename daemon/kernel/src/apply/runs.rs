@@ -36,7 +36,9 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
         state.phase = Phase::Commanding(command);
     } else if let Some(first) = messages.first() {
         let started = || Run {
-            origin: Some(first.id.clone()),
+            origin: Some(first.origin.clone().unwrap_or_else(|| first.id.clone())),
+            // Its answer is the answer to the message whose work it goes on with, too.
+            messages: first.origin.iter().cloned().collect(),
             ..Run::default()
         };
         let mut run = current(state).map_or_else(started, std::mem::take);

@@ -66,6 +66,7 @@ impl Command {
             | Self::AnswerAutoModeSwitch { .. }
             | Self::AnswerElicitation { .. }
             | Self::CommandHandled { .. }
+            | Self::CommandRan { .. }
             | Self::Grant(_)
             | Self::TaskProcess { .. }
             | Self::TaskEnded { .. }

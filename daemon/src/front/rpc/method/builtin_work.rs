@@ -7,7 +7,7 @@ use loopd_proto::params::fleet::FleetStartParams;
 use loopd_proto::params::todo::TodoRows;
 use loopd_proto::session::Mode;
 
-use super::builtin::{Call, MOST_LINES, completed, line, switch_mode, text};
+use super::builtin::{Call, MOST_LINES, line, switch_mode, text};
 use super::{fleet, todos};
 use crate::front::rpc::error::RpcError;
 
@@ -35,12 +35,16 @@ pub(super) fn review(call: Call<'_>) -> Invoked {
 pub(super) async fn fleet(call: Call<'_>) -> Result<Invoked, RpcError> {
     let order = FleetStartParams {
         session_id: call.session.id().clone(),
-        prompt: Some(call.input.to_owned()).filter(|prompt| !prompt.is_empty()),
+        prompt: Some(call.input.to_owned()),
+        attachments: Vec::new(),
+        wait: false,
         max_workers: None,
         agent_type: None,
     };
-    fleet::start(call.context.clone(), order).await?;
-    Ok(completed("The fleet works.".to_owned()))
+    Ok(Invoked::Completed {
+        message_id: fleet::begin(call.context, call.session, order).await?,
+        message: Some("The fleet works.".to_owned()),
+    })
 }
 
 /// Turns autopilot on or off. Without a word it turns it to the other.
