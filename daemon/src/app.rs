@@ -7,6 +7,7 @@ use loopd_store::lock::{HomeLock, LockError, Owner};
 use loopd_store::{Location, OpenError, SqliteStore, Store};
 
 use crate::config::Config;
+use crate::front::rpc::QueuedCommands;
 use crate::front::rpc::server::Server;
 use crate::front::rpc::{Table, TableError};
 use crate::hook_times::HookTimes;
@@ -81,6 +82,9 @@ impl Server {
             hook_times: HookTimes::default(),
             version: VERSION,
         });
-        Ok(Arc::new(Self::new(services, Table::new()?, lock)))
+        let server = Arc::new(Self::new(services, Table::new()?, lock));
+        let commands = QueuedCommands::of(&server);
+        server.sessions.set_commands(Arc::new(commands));
+        Ok(server)
     }
 }

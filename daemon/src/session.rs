@@ -18,6 +18,7 @@ mod part;
 mod plan;
 pub mod provide;
 mod questions;
+pub mod queued_command;
 mod redact;
 pub mod registry;
 mod resume;

@@ -282,7 +282,7 @@ methods! {
     "session.fleet.start" FleetStart(fleet::FleetStartParams) -> fleet::FleetStartResult;
     /// Stops the fleet and its workers; their todos wait again.
     "loopd.fleetStop" LoopdFleetStop(session::Of) -> fleet::FleetStopped;
-    /// Returns how far the fleet of the session is.
+    /// Returns how far the fleet of the session is, and how the last one ended.
     "loopd.fleetStatus" LoopdFleetStatus(session::Of) -> fleet::FleetStatus;
 
     /// Describes the session: its directory, start time, mode and model.
@@ -389,6 +389,8 @@ methods! {
     "session.tasks.remove" TasksRemove(task::TaskOf) -> task::Removed;
     /// Waits until no task is running in the background and the session is idle.
     "session.tasks.waitForPending" TasksWaitForPending(session::Of) -> server::NoResult;
+    /// Waits until the session is idle: its loop, its agents and its fleet have ended. Commands may still run.
+    "loopd.waitIdle" LoopdWaitIdle(session::Of) -> server::NoResult;
     /// Sends a message to an agent in the background.
     "session.tasks.sendMessage" TasksSendMessage(task::MessageParams) -> task::MessageSent;
     /// Starts an agent in the background.

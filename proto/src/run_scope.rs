@@ -18,6 +18,8 @@ pub struct RunScope {
     pub model: Option<String>,
     /// The agent that answers in this run.
     pub agent: Option<ScopedAgent>,
+    /// The run is a research: it may only hand out questions to research agents, and write this file.
+    pub research_report: Option<String>,
 }
 
 /// The agent of one run.
@@ -34,6 +36,9 @@ pub struct ScopedAgent {
 impl RunScope {
     /// Returns whether the run differs from any other.
     pub fn sets_something(&self) -> bool {
-        self.tools.is_some() || self.model.is_some() || self.agent.is_some()
+        self.tools.is_some()
+            || self.model.is_some()
+            || self.agent.is_some()
+            || self.research_report.is_some()
     }
 }

@@ -68,6 +68,7 @@ mod providers;
 mod questions;
 mod queue;
 mod queue_edit;
+mod queued_builtins;
 mod queued_commands;
 mod real;
 mod reopened;

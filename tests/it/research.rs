@@ -172,3 +172,137 @@ async fn at_most_five_agents_are_started_by_one_message() {
     assert_eq!(ended, [true, true, true, true, true, false, false]);
     daemon.finish().await;
 }
+
+/// A lead that tries what it may not do, once for each topic.
+fn tries(request: &Recorded) -> Turn {
+    if !request.last_results().is_empty() {
+        return Turn::any().says("done");
+    }
+    let of = request.last_user_text();
+    let number = if of.contains("second topic") { 2 } else { 1 };
+    Turn::any().calls(forbidden(number))
+}
+
+fn forbidden(number: u32) -> [loopd_tests::script::Call; 3] {
+    let other = json!({"path": "other.md", "file_text": "x"});
+    [
+        task(&format!("e{number}"), "thread 9", "explore", "sync"),
+        call(&format!("o{number}"), "create", other),
+        call(&format!("b{number}"), "bash", json!({"command": "true"})),
+    ]
+}
+
+async fn daemon(answer: impl FnMut(&Recorded) -> Turn + Send + 'static) -> Daemon {
+    let script = Script::answering(answer).await;
+    Daemon::builder().script(script).yolo().start().await
+}
+
+#[track_caller]
+fn all_refused(session: &loopd_tests::Session, number: u32) {
+    for (id, reason) in [
+        ("e", "only agents of the type research"),
+        ("o", "only the report can be written"),
+        ("b", "Tool 'bash' does not exist"),
+    ] {
+        let refused = result_of(session, &format!("{id}{number}"));
+        let text = refused["error"]["message"].as_str().unwrap();
+        assert!(text.contains(reason), "{id}{number}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn the_slash_command_and_the_method_are_one_way() {
+    for by_name in [true, false] {
+        let daemon = daemon(tries).await;
+        let mut session = daemon.client().create(json!({})).await;
+        let wrong = json!({"commandName": "research", "args": " "});
+        let wrong = session.call("session.commands.execute", wrong).await;
+        let why = wrong["error"].as_str().unwrap();
+        assert!(why.contains("say what is to be found out"), "{why}");
+        if by_name {
+            let command = json!({"commandName": "research", "args": "tides"});
+            session.call("session.commands.execute", command).await;
+        } else {
+            session
+                .call("loopd.research", json!({"topic": "tides"}))
+                .await;
+        }
+        session.next("session.idle").await;
+        all_refused(&session, 1);
+        let asked = &session.events();
+        let asked = asked.iter().find(|event| event["type"] == "user.message");
+        assert_eq!(asked.unwrap()["data"]["content"], "Research: tides");
+        let lead = daemon.script().requests()[0].first_user_text();
+        assert!(lead.contains("/research/tides.md\n"), "{lead}");
+        daemon.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn researches_that_wait_keep_their_rules_each() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let daemon = daemon(move |request| {
+        if request.last_user_text().contains("busy") {
+            return Turn::any().says("done").held_by(&held);
+        }
+        tries(request)
+    })
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.send("busy").await;
+    gate.reached().await;
+    for topic in ["first topic", "second topic"] {
+        session
+            .call("loopd.research", json!({"topic": topic}))
+            .await;
+    }
+    gate.open();
+    session.next("session.idle").await;
+    all_refused(&session, 1);
+    all_refused(&session, 2);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_report_never_takes_the_place_of_a_file() {
+    let daemon = daemon(tries).await;
+    let session = daemon.client().create(json!({})).await;
+    std::fs::create_dir(daemon.file("research")).unwrap();
+    std::fs::write(daemon.file("research/tides.md"), "mine").unwrap();
+    let begun = session
+        .call("loopd.research", json!({"topic": "tides"}))
+        .await;
+    let report = begun["reportPath"].as_str().unwrap();
+    assert!(report.ends_with("/research/tides-2.md"), "{report}");
+    let taken = json!({"topic": "tides", "path": "research/tides.md"});
+    let error = session.refused("loopd.research", taken).await;
+    assert!(error.message.contains("is there already"), "{error}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn in_autopilot_mode_the_rules_last_until_the_task_is_complete() {
+    let script = Script::play([
+        Turn::user("Lead a research").says("I will"),
+        Turn::user("The task is not marked as complete").calls(forbidden(1)),
+        Turn::results(["only agents", "only the report", "'bash' does not"]).calls([call(
+            "c",
+            "task_complete",
+            json!({"summary": "researched"}),
+        )]),
+    ])
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let mut session = daemon.client().create(json!({})).await;
+    session
+        .call("session.mode.set", json!({"mode": "autopilot"}))
+        .await;
+    session
+        .call("loopd.research", json!({"topic": "tides"}))
+        .await;
+    session.next("session.idle").await;
+    all_refused(&session, 1);
+    assert_eq!(session.count("session.task_complete"), 1);
+    daemon.finish().await;
+}

@@ -141,7 +141,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 fleet.paused = true;
             }
         }
-        Durable::FleetEnded(_) => state.fleet = None,
+        Durable::FleetEnded(ended) => {
+            if let Some(fleet) = state.fleet.take() {
+                state.fleet_result = Some(fleet.result(ended.reason, &state.todos.list));
+            }
+        }
         Durable::AgentSelected(selected) => {
             state.agent = Some(selected.agent_name.clone());
             state.agent_tools.clone_from(&selected.tools);
@@ -163,6 +167,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.tasks.delivered(&notification.kind.task());
         }
         Durable::Woken(_) => {
+            if state.unfinished.as_ref().is_some_and(|run| run.limited) {
+                state.autopilot.limit_lifted();
+            }
             state.phase = Phase::Preparing(Preparing {
                 messages: Vec::new(),
                 joins: None,
@@ -352,7 +359,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             if ended.outcome != LoopOutcome::Failed {
                 state.last_error = None;
             }
-            state.autopilot.run_ended(ended, state.mode);
+            let scopes = state.scopes().to_vec();
+            state.autopilot.run_ended(ended, state.mode, scopes);
             runs::end(state, ended);
         }
         Durable::AgentSpent(spent) => state.tasks.spent(&spent.id, spent.into()),

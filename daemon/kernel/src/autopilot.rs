@@ -10,6 +10,7 @@ use loopd_proto::event::autopilot::{
 };
 use loopd_proto::event::fact::{LoopEnded, LoopOutcome};
 use loopd_proto::id::MessageId;
+use loopd_proto::run_scope::RunScope;
 use loopd_proto::session::{AutopilotOptions, Mode};
 
 use crate::state::State;
@@ -26,6 +27,10 @@ pub struct Autopilot {
     pub paused: bool,
     /// The message that the agent works on; `None` if it is not to go on with any.
     pub request: Option<MessageId>,
+    /// The message whose run a limit of the session ended. Its work goes on when more is granted.
+    pub limited: Option<MessageId>,
+    /// What the messages of the last run set for it. It holds when the model is told to go on, too.
+    pub scopes: Vec<RunScope>,
     /// How often the model was told to go on since the last message of a person.
     pub continues: u64,
     /// How many of these, the last ones in a row, led to no tool call.
@@ -42,6 +47,7 @@ impl Autopilot {
     /// A message of a person begins a run, or joins the run of the message `origin`.
     pub(crate) fn begin(&mut self, message: &MessageId, origin: Option<&MessageId>) {
         self.request = Some(origin.unwrap_or(message).clone());
+        self.limited = None;
         (self.continues, self.empty) = (0, 0);
         self.completion = None;
     }
@@ -67,10 +73,20 @@ impl Autopilot {
     }
 
     /// A run ended. Only a run that ended by itself, or one that can be continued, goes on later.
-    pub(crate) fn run_ended(&mut self, ended: &LoopEnded, mode: Mode) {
+    pub(crate) fn run_ended(&mut self, ended: &LoopEnded, mode: Mode, scopes: Vec<RunScope>) {
+        self.scopes = scopes;
         let goes_on = ended.outcome == LoopOutcome::Done && mode == Mode::Autopilot;
-        if !goes_on && !ended.resumable && !ended.limited {
+        if ended.limited {
+            self.limited = self.request.take();
+        } else if !goes_on && !ended.resumable {
             self.request = None;
+        }
+    }
+
+    /// The run that a limit ended goes on, because more was granted.
+    pub(crate) fn limit_lifted(&mut self) {
+        if let Some(message) = self.limited.take() {
+            self.request = Some(message);
         }
     }
 
@@ -78,13 +94,14 @@ impl Autopilot {
     pub(crate) fn mode_changed(&mut self, mode: Mode, busy: bool) {
         self.paused = false;
         if mode != Mode::Autopilot && !busy {
-            self.request = None;
+            self.abandon();
         }
     }
 
-    /// A client resumed the session and does not want pending work to go on.
+    /// The work does not go on by itself, for example because a client resumed the session and does
+    /// not want that.
     pub(crate) fn abandon(&mut self) {
-        self.request = None;
+        (self.request, self.limited) = (None, None);
     }
 
     /// Returns how the task ended, if it did.
@@ -131,6 +148,8 @@ pub enum RunEnd {
     /// A person rejected a tool call.
     Rejected,
     Failed,
+    /// A limit of the session is reached.
+    Limited,
     Aborted,
 }
 
@@ -192,6 +211,8 @@ pub enum StopDetail {
     Continues(u64),
     /// So many times in a row it called no tool.
     Empty(u64),
+    /// A limit of the session is reached.
+    Limit,
 }
 
 impl Judgement {
@@ -221,6 +242,9 @@ fn continuation(situation: &Situation<'_>) -> Continuation {
         (RunEnd::No, _) | (RunEnd::Busy, None) => return Continuation::Nothing,
         (RunEnd::Aborted, _) => return stop(StopReason::Aborted),
         (RunEnd::Failed, _) => return stop(StopReason::Error),
+        (RunEnd::Limited, _) => {
+            return Continuation::Stop(StopReason::Error, StopDetail::Limit);
+        }
         (RunEnd::Busy | RunEnd::Quiet | RunEnd::Rejected, Some(reason)) => return stop(reason),
         (RunEnd::Rejected, None) => return stop(StopReason::Rejected),
         (RunEnd::Quiet, None) => {}

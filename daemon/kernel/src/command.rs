@@ -6,6 +6,7 @@ mod life;
 mod messages;
 mod report;
 mod settings;
+mod slash;
 mod tasks;
 
 use std::borrow::Cow;
@@ -54,6 +55,7 @@ pub use settings::{
     AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
     PermissionsPatch, RuleRemoval, RuleSet,
 };
+pub use slash::{CommandOutcome, CommandRunner};
 pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
 
 /// The inputs of `decide` from outside, as values: the time and fresh ids, for example.
@@ -84,6 +86,8 @@ pub struct DecideEnv<'a> {
     /// The models that answer when the provider of the model cannot, if the session names none.
     pub fallback_models: &'a [String],
     pub provider_waits: ProviderWaits,
+    /// How many workers a fleet has unless its order says so.
+    pub fleet_workers: u32,
     pub hooks: HookNeeds<'a>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
@@ -157,6 +161,7 @@ pub enum Command {
     },
     EnqueueCommand {
         command: String,
+        runner: CommandRunner,
         sender: Option<ClientRef>,
     },
     CommandHandled {
@@ -164,6 +169,11 @@ pub enum Command {
         stop: bool,
         /// Why the client could not run the command.
         error: Option<String>,
+    },
+    /// The daemon has run a slash command of the queue, or could not.
+    CommandRan {
+        request: RequestId,
+        outcome: Result<CommandOutcome, String>,
     },
     /// Clients were detached; nobody may be left for the slash commands that they ran.
     ClientsLeft,
@@ -323,12 +333,6 @@ pub enum Command {
     StoreTodos {
         base: u64,
         list: TodoList,
-    },
-    /// Has a question looked into by research agents, with a report in this file.
-    StartResearch {
-        topic: String,
-        report: String,
-        sender: Option<ClientRef>,
     },
     StartFleet(FleetOrder),
     /// Carries out the next step of the fleet, if there is one.
@@ -512,8 +516,6 @@ pub enum Refusal {
     Todos(TodoProblem),
     #[error("the todo list was changed meanwhile; read it and try again")]
     TodosChanged,
-    #[error("a research goes on in this session already; wait for it")]
-    ResearchGoesOn,
     #[error(
         "a fleet is at work in this session already; wait for it or stop it with loopd.fleetStop"
     )]

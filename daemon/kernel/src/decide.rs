@@ -18,7 +18,6 @@ mod part;
 mod plan;
 pub mod provider_wait;
 mod queue;
-mod research;
 mod settings;
 mod tasks;
 #[cfg(test)]
@@ -78,8 +77,13 @@ pub fn decide(
         }
 
         Command::Send(send) => queue::send(state, send, env),
-        Command::EnqueueCommand { command, sender } => {
-            queue::slash::enqueue(state, command, sender, env)
+        Command::EnqueueCommand {
+            command,
+            runner,
+            sender,
+        } => queue::slash::enqueue(state, command, runner, sender, env),
+        Command::CommandRan { request, outcome } => {
+            Ok(queue::slash::ran(state, &request, outcome, env))
         }
         Command::CommandHandled {
             request,
@@ -203,11 +207,6 @@ pub fn decide(
         Command::SelectAgent(pick) => settings::agent(state, pick),
         Command::WriteTodos(inputs) => todos::write(state, inputs, env),
         Command::StoreTodos { base, list } => todos::store(state, base, list),
-        Command::StartResearch {
-            topic,
-            report,
-            sender,
-        } => research::start(state, &topic, report, sender, env),
         Command::StartFleet(order) => fleet::start(state, order, env),
         Command::AdvanceFleet => fleet::advance(state, env),
         Command::WorkerNotStarted { todo, why } => Ok(fleet::not_started(state, todo, why)),
@@ -239,8 +238,7 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &Deci
 /// Does the same with the end as it is stored.
 fn end_run(state: &State, decision: &mut Decision, ended: LoopEnded, env: &DecideEnv<'_>) {
     let run = match ended.outcome {
-        // The run goes on when a client grants more.
-        LoopOutcome::Failed if ended.limited => RunEnd::No,
+        LoopOutcome::Failed if ended.limited => RunEnd::Limited,
         LoopOutcome::Done => RunEnd::Busy,
         LoopOutcome::Aborted => RunEnd::Aborted,
         LoopOutcome::Failed => RunEnd::Failed,

@@ -1,7 +1,7 @@
 //! Work that a session wants done outside of it, and when each effect may start.
 
 use loopd_proto::event::ask::ElicitationAction;
-use loopd_proto::event::fact::{Asked, PendingMessage};
+use loopd_proto::event::fact::{Asked, PendingCommand, PendingMessage};
 use loopd_proto::id::{RequestId, TaskId, ToolCallId};
 use loopd_proto::permission::Approval;
 use loopd_proto::time::Timestamp;
@@ -86,6 +86,8 @@ pub enum Effect {
     },
     /// Stop these workers.
     CancelWorkers(Vec<TaskId>),
+    /// Run a slash command of the queue that is the daemon's own or of a file.
+    RunCommand(PendingCommand),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +133,7 @@ impl Effect {
             | Self::StartWorker(_)
             | Self::ContinueWorker { .. }
             | Self::CancelWorkers(_)
+            | Self::RunCommand(_)
             | Self::CancelAgents => None,
         }
     }
@@ -157,6 +160,7 @@ impl Effect {
             | Self::StartWorker(_)
             | Self::ContinueWorker { .. }
             | Self::CancelWorkers(_)
+            | Self::RunCommand(_)
             | Self::CancelAgents => EffectStart::AfterCommit,
         }
     }

@@ -4,14 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::fleet::{
-    FleetAssigned, FleetOutcome, FleetProgress, FleetSettled, FleetStarted, FleetWorker,
+    FleetAssigned, FleetEnd, FleetOutcome, FleetProgress, FleetSettled, FleetStarted, FleetWorker,
 };
 use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::event::todo::{Todo, TodoList, TodoPriority, TodoStatus};
 use loopd_proto::id::{MessageId, TaskId};
 
-use crate::state::State;
+use crate::state::{MessageEnd, Run, State};
 use crate::tasks::{Task, TaskStatus};
 
 /// The most workers of a fleet.
@@ -113,6 +114,15 @@ impl Fleet {
             ended: None,
         }
     }
+
+    /// Returns how the fleet ended.
+    pub(super) fn result(&self, end: FleetEnd, list: &TodoList) -> FleetProgress {
+        FleetProgress {
+            running: Vec::new(),
+            ended: Some(end),
+            ..self.progress(list)
+        }
+    }
 }
 
 /// What a fleet does next.
@@ -126,8 +136,19 @@ pub struct FleetStep {
     pub start: Vec<String>,
     /// The todo list afterwards.
     pub list: TodoList,
-    /// Whether nothing is left that the fleet could do.
-    pub ends: bool,
+    /// Set if the fleet ends with this step.
+    pub ends: Option<FleetEnd>,
+}
+
+/// How far the run is in which the todos are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlanningRun {
+    /// It has not ended.
+    Open,
+    /// It has ended, or the todos were there before.
+    Done,
+    /// It was stopped or failed, so the list may be half of what was meant.
+    Failed,
 }
 
 /// Returns the next step of the session's fleet; `None` if there is nothing to do now.
@@ -138,7 +159,7 @@ pub fn next_step(state: &State) -> Option<FleetStep> {
         go_on: Vec::new(),
         start: Vec::new(),
         list: state.todos.list.clone(),
-        ends: false,
+        ends: None,
     };
     let mut at_work = BTreeSet::new();
     for (todo, member) in &fleet.members {
@@ -159,28 +180,45 @@ pub fn next_step(state: &State) -> Option<FleetStep> {
             FleetMember::Starting | FleetMember::Working(_) | FleetMember::Resuming(_) => {}
         }
     }
-    if is_planned(state, fleet) {
-        let free = (fleet.workers as usize).saturating_sub(at_work.len());
-        let ready = ready(&step.list, &at_work);
-        step.start.extend(ready.into_iter().take(free));
-        step.ends = at_work.is_empty() && step.start.is_empty();
+    match planning_run(state, fleet) {
+        PlanningRun::Open => {}
+        PlanningRun::Done => {
+            let free = (fleet.workers as usize).saturating_sub(at_work.len());
+            let ready = ready(&step.list, &at_work);
+            step.start.extend(ready.into_iter().take(free));
+            let is_done = at_work.is_empty() && step.start.is_empty();
+            step.ends = is_done.then_some(FleetEnd::Finished);
+        }
+        PlanningRun::Failed => step.ends = at_work.is_empty().then_some(FleetEnd::Stopped),
     }
     for todo in &step.start {
         set_status(&mut step.list, todo, TodoStatus::InProgress);
     }
     let idle = step.settled.is_empty() && step.go_on.is_empty() && step.start.is_empty();
-    (!idle || step.ends).then_some(step)
+    (!idle || step.ends.is_some()).then_some(step)
 }
 
-/// Returns whether the run is over in which the todos are written.
-fn is_planned(state: &State, fleet: &Fleet) -> bool {
+fn planning_run(state: &State, fleet: &Fleet) -> PlanningRun {
     let Some(id) = &fleet.planned_by else {
-        return true;
+        return PlanningRun::Done;
     };
-    let queued = state.queue.iter().any(|item| item.id() == id);
-    let steering = state.steering.iter().any(|message| message.id == *id);
-    let running = state.run().is_some_and(|run| run.messages.contains(id));
-    !queued && !steering && !running
+    let is_of = |run: Option<&Run>| run.is_some_and(|run| run.messages.contains(id));
+    let waits = state.queue.iter().any(|item| item.id() == id)
+        || state.steering.iter().any(|message| message.id == *id);
+    if waits || is_of(state.run()) || is_of(state.unfinished.as_ref()) {
+        return PlanningRun::Open;
+    }
+    match state.end_of(id) {
+        // So much has ended since that the state dropped it.
+        None => PlanningRun::Done,
+        Some(MessageEnd::Removed) => PlanningRun::Failed,
+        Some(MessageEnd::Ran { outcome, .. }) => match outcome {
+            LoopOutcome::Done => PlanningRun::Done,
+            LoopOutcome::Failed | LoopOutcome::Aborted | LoopOutcome::Interrupted => {
+                PlanningRun::Failed
+            }
+        },
+    }
 }
 
 /// Returns how a worker ended; `None` if it has not.

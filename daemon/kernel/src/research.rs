@@ -1,14 +1,21 @@
 //! Research: a run of the loop that only hands out questions to research agents, reads their answers
 //! and writes a report. The rules hold for the whole run of one message and end with it.
 
-use loopd_proto::event::research::ResearchStarted;
 use loopd_proto::id::ToolCallId;
+use loopd_proto::run_scope::RunScope;
 use serde_json::Value;
 
+use crate::autopilot::TASK_COMPLETE;
 use crate::state::State;
+use crate::texts::research as texts;
 
-/// The tools of such a run.
-pub const RESEARCH_TOOLS: [&str; 4] = ["task", "create", "view", "report_intent"];
+/// The tools of such a run. In autopilot mode there is `task_complete`, too.
+const TOOLS: [&str; 4] = [
+    "builtin:task",
+    "builtin:create",
+    "builtin:view",
+    "builtin:report_intent",
+];
 
 /// The agent that may be started.
 pub const RESEARCH_AGENT: &str = "research";
@@ -25,12 +32,41 @@ pub struct CallPath<'a> {
     pub is_output: bool,
 }
 
+/// A message that begins a research.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResearchMessage {
+    pub prompt: String,
+    pub display_prompt: String,
+    pub scope: RunScope,
+}
+
+impl ResearchMessage {
+    /// Returns the message that has a question looked into, with a report in this file.
+    pub fn new(topic: &str, report: &str) -> Self {
+        Self {
+            prompt: texts::lead(topic, report),
+            display_prompt: texts::begun(topic),
+            scope: RunScope {
+                command: "research".to_owned(),
+                tools: Some(TOOLS.map(str::to_owned).to_vec()),
+                research_report: Some(report.to_owned()),
+                ..RunScope::default()
+            },
+        }
+    }
+}
+
 impl State {
-    /// Returns the research whose run this is.
-    pub fn research(&self) -> Option<&ResearchStarted> {
-        let run = self.run()?;
-        let research = self.researches.as_ref()?;
-        run.messages.contains(&research.message).then_some(research)
+    /// Returns the file of the report if this run is a research.
+    pub fn research_report(&self) -> Option<&str> {
+        let mut scopes = self.scopes().iter();
+        let report = scopes.find_map(|scope| scope.research_report.as_deref());
+        report.or_else(|| {
+            // A log of an earlier build names the message in an event.
+            let research = self.researches.as_ref()?;
+            let is_of_run = self.run()?.messages.contains(&research.message);
+            is_of_run.then_some(research.report.as_str())
+        })
     }
 
     /// Returns how many agents the calls before this one start in the same turn.
@@ -42,16 +78,15 @@ impl State {
 
 /// Returns why a call is not allowed while research goes on.
 pub fn refusal(
-    research: &ResearchStarted,
+    report: &str,
     tool: &str,
     arguments: &Value,
     path: Option<CallPath<'_>>,
     agents_before: usize,
 ) -> Option<String> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let report = &research.report;
     match tool {
-        "report_intent" => None,
+        "report_intent" | TASK_COMPLETE => None,
         "task" => {
             let agent = text("agent_type").or(text("subagent_type"));
             let background = arguments.get("run_in_background") == Some(&Value::Bool(true));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loopd_proto::event::agent::{Stance, SubagentIdentity};
 use loopd_proto::event::fact::{ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
+use loopd_proto::event::fleet::FleetProgress;
 use loopd_proto::event::research::ResearchStarted;
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
@@ -85,7 +86,9 @@ pub struct State {
     pub todos: Todos,
     /// The workers that carry out the todos, while they do.
     pub fleet: Option<Fleet>,
-    /// The last research. Its rules hold in the run of its message.
+    /// How the last fleet ended.
+    pub fleet_result: Option<FleetProgress>,
+    /// The last research of an earlier build, which named its message in an event.
     pub researches: Option<ResearchStarted>,
     pub totals: Totals,
     /// How long the session has worked, while it has a limit of time.
@@ -310,6 +313,7 @@ impl State {
             plan_exists: false,
             todos: Todos::default(),
             fleet: None,
+            fleet_result: None,
             researches: None,
             totals: Totals::default(),
             worked: WorkedTime::default(),
@@ -360,6 +364,11 @@ impl State {
     /// Whether the loop works, or waits for a client in the middle of a turn.
     pub fn is_busy(&self) -> bool {
         !matches!(self.phase, Phase::Idle)
+    }
+
+    /// Whether the session is not idle: its loop works, or agents or a fleet of it do.
+    pub fn is_at_work(&self) -> bool {
+        self.is_busy() || self.tasks.has_agents_at_work() || self.has_fleet_at_work()
     }
 
     /// Whether clients have slash commands to run, now or later.

@@ -13,12 +13,12 @@ use loopd_proto::permission::{PermissionRequest, PermissionRule};
 pub use autopilot::NO_TASK_TO_COMPLETE;
 pub(crate) use autopilot::{
     AUTOPILOT_WITHOUT_TOOL, COMPLETED_BY_SUBAGENT, COMPLETION_FAILED, GO_ON, OTHER_CALL_FAILED,
-    continued_in_vain, continued_too_often,
+    STOPPED_BY_LIMIT, continued_in_vain, continued_too_often,
 };
 pub(crate) use notice::task_rested;
 pub(crate) use planning::{
-    not_in_plan_mode, plan_answer_failed, plan_approved, plan_mode_ended, plan_not_answered,
-    plan_rejected, still_running,
+    PlanNext, not_in_plan_mode, plan_answer_failed, plan_approved, plan_mode_ended,
+    plan_not_answered, plan_rejected, still_running,
 };
 pub use planning::{plan_mode, refused_while_planning};
 
@@ -185,9 +185,14 @@ pub(crate) fn late_permission(
 /// Why a slash command failed: nobody runs it any more.
 pub(crate) const COMMAND_CLIENT_LEFT: &str = "the client that runs it left";
 
-/// Why a slash command failed: the daemon or the session ended while a client ran it.
+/// Why a slash command failed: the daemon or the session ended while it ran.
 pub(crate) const COMMAND_INTERRUPTED: &str =
     "it was interrupted, and whether it took effect is unknown";
+
+/// Says what a slash command of the queue has to say. People read it; the model does not.
+pub(crate) fn command_said(command: &str, text: &str) -> String {
+    format!("{command}\n{text}")
+}
 
 /// Says that a slash command failed. People read it; the model does not.
 pub(crate) fn command_failed(command: &str, why: &str) -> String {

@@ -332,8 +332,9 @@ pub struct PlanProposal {
     pub content: String,
     /// Whether the plan came with the call and becomes the session's plan.
     pub is_new: bool,
+    /// What the model wants people to choose from; empty for everything that is possible.
     pub actions: Vec<PlanAction>,
-    pub recommended: PlanAction,
+    pub recommended: Option<PlanAction>,
 }
 
 /// What may be prepared for a call while its intent is being stored or a person decides.

@@ -7,6 +7,8 @@ mod limit;
 mod method;
 pub mod server;
 
+pub use method::QueuedCommands;
+
 use loopd_proto::parse_error::at_path;
 use std::sync::{Arc, OnceLock};
 
@@ -174,6 +176,9 @@ const AWAITING: &[&str] = &[
     m::UiElicitation::NAME,
     m::CommandsInvoke::NAME,
     m::CommandsExecute::NAME,
+    m::FleetStart::NAME,
+    m::TasksWaitForPending::NAME,
+    m::LoopdWaitIdle::NAME,
 ];
 
 /// Answers the requests of one connection.

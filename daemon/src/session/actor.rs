@@ -512,6 +512,7 @@ impl Actor {
             top: self.subagents.parent().map(ParentLink::top),
             fallback_models: &self.services.config.fallback_models,
             provider_waits: self.services.config.waits.for_turns(),
+            fleet_workers: self.services.config.agents.max_concurrent,
             hooks: HookNeeds {
                 guard: &|call| self.has_hooks(HookKind::PreToolUse, Some(&call.name)),
                 permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),

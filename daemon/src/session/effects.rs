@@ -122,6 +122,7 @@ impl Actor {
                 message,
             } => self.continue_worker(todo, task, message),
             Effect::CancelWorkers(workers) => self.cancel_workers(workers),
+            Effect::RunCommand(command) => return Some(self.run_queued_command(command)),
         }
         None
     }

@@ -28,6 +28,10 @@ impl Actor {
         let request = asked.request_id.clone();
         let file = PathBuf::from(self.services.plan_file(&self.state.id));
         let reporter = self.reporter();
+        let session = SessionHandle {
+            id: self.state.id.clone(),
+            mailbox: self.mailbox.clone(),
+        };
         let waiting = self.running.spawn(async move {
             let failed = |why: String| Command::ExitPlanModeFailed {
                 request: asked.request_id.clone(),
@@ -36,7 +40,14 @@ impl Actor {
             let report = match asking.await {
                 Ok(answer) => match not_offered(&asked, &answer) {
                     Some(why) => failed(why),
-                    None => command(&file, asked, answer).await,
+                    None => {
+                        let answered = session.command(command(&file, &asked, answer).await);
+                        match answered.await {
+                            // What was offered is not possible any more.
+                            Err(SessionError::Refused(why)) => failed(why.to_string()),
+                            Ok(_) | Err(_) => return,
+                        }
+                    }
                 },
                 // The question stays open: another client may answer it, or this one later.
                 Err(AskError::Gone) => return,
@@ -95,7 +106,7 @@ impl SessionHandle {
         let Some(asked) = self.view(move |view| asked(view.state)).await? else {
             return Ok(false);
         };
-        let done = self.command(command(&file, asked, answer).await).await?;
+        let done = self.command(command(&file, &asked, answer).await).await?;
         Ok(done.answer == Answer::Accepted(true))
     }
 }
@@ -122,11 +133,11 @@ fn not_offered(asked: &ExitPlanModeRequested, answer: &ExitPlanMode) -> Option<S
 }
 
 /// Returns the answer to a plan, together with the plan if somebody has edited it since.
-async fn command(file: &Path, asked: ExitPlanModeRequested, answer: ExitPlanMode) -> Command {
+async fn command(file: &Path, asked: &ExitPlanModeRequested, answer: ExitPlanMode) -> Command {
     let now = read_plan(file).await;
     let edited = now.filter(|now| !now.trim().is_empty() && *now != asked.plan_content);
     Command::AnswerExitPlanMode {
-        request: asked.request_id,
+        request: asked.request_id.clone(),
         answer,
         edited,
     }

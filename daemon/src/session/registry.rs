@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use loopd_proto::id::SessionId;
@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use super::actor::{Actor, Start};
+use super::queued_command::DaemonCommands;
 use super::{MAILBOX, Message, SessionHandle};
 use crate::services::Services;
 
@@ -19,6 +20,8 @@ pub struct Sessions {
     services: Arc<Services>,
     live: Mutex<LiveSessions>,
     tasks: TaskTracker,
+    /// What runs the slash commands of queues; set once, when the daemon is put together.
+    commands: OnceLock<Arc<dyn DaemonCommands>>,
 }
 
 type LiveSessions = HashMap<SessionId, LiveSession>;
@@ -43,7 +46,17 @@ impl Sessions {
             services,
             live: Mutex::default(),
             tasks: TaskTracker::new(),
+            commands: OnceLock::new(),
         }
+    }
+
+    /// Sets what runs the slash commands of queues. Only the first call counts.
+    pub fn set_commands(&self, commands: Arc<dyn DaemonCommands>) {
+        self.commands.get_or_init(|| commands);
+    }
+
+    pub(super) fn commands(&self) -> Option<Arc<dyn DaemonCommands>> {
+        self.commands.get().cloned()
     }
 
     fn live(&self) -> parking_lot::MutexGuard<'_, LiveSessions> {

@@ -15,7 +15,6 @@ use loopd_exec::terminal::Backend;
 use loopd_kernel::autopilot::{Judgement, Situation, TASK_COMPLETE};
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::policy::planning::Planning;
-use loopd_kernel::research::RESEARCH_TOOLS;
 use loopd_kernel::state::State;
 
 /// The tools of a session at one moment.
@@ -54,7 +53,7 @@ impl<'a> Toolset<'a> {
                 can_leave_plan_mode: planning == Planning::Mode
                     && attachments.iter().any(|a| a.offer.request_exit_plan_mode),
                 can_complete: Judgement::of(&Situation::of(state)).offers_tool,
-                researches: state.research().is_some(),
+                researches: state.research_report().is_some(),
                 roster,
                 agents_off: off.map(Vec::as_slice).unwrap_or_default(),
             },
@@ -119,11 +118,7 @@ impl<'a> Toolset<'a> {
             ToolOrigin::BuiltIn => !overridden,
             ToolOrigin::Client => overridden || self.built_in.resolve(name).is_none(),
         };
-        let is_for_research =
-            || source.origin() == ToolOrigin::BuiltIn && RESEARCH_TOOLS.contains(&name);
-        counts
-            && (self.state.research().is_none() || is_for_research())
-            && lets_through(self.state, name, source.origin())
+        counts && lets_through(self.state, name, source.origin())
     }
 }
 

@@ -377,7 +377,7 @@ impl Actor {
     /// Answers callers that ask again, after a broken connection, about messages that have ended
     /// since. While the session still works because of a message, a wait for idle goes on.
     fn answer_late(&mut self) {
-        if self.state.is_busy() || self.state.tasks.has_agents_at_work() {
+        if self.state.is_at_work() {
             return;
         }
         let late = News {

@@ -17,13 +17,6 @@ pub const EXIT_PLAN_MODE: &str = "exit_plan_mode";
 /// The longest plan, in bytes.
 const LONGEST_PLAN: u64 = 1024 * 1024;
 
-/// What may follow, if the model names nothing that can.
-const ACTIONS: [PlanAction; 3] = [
-    PlanAction::Autopilot,
-    PlanAction::Interactive,
-    PlanAction::ExitOnly,
-];
-
 /// The tool `exit_plan_mode`.
 #[derive(Debug, Clone, Copy)]
 pub struct ExitPlanMode;
@@ -38,8 +31,9 @@ pub struct ExitPlanModeArgs {
     /// asked about the plan that the session has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// What the user may choose: autopilot (you carry the plan out alone), interactive (you carry it
-    /// out and the user takes part), exit_only (nothing begins).
+    /// What the user may choose: autopilot (you carry the plan out alone), autopilot_fleet (several
+    /// agents carry out the todos of the plan at the same time; only if the plan is written as todos),
+    /// interactive (you carry it out and the user takes part), exit_only (nothing begins).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<PlanAction>>,
     /// What you recommend; interactive by default.
@@ -68,24 +62,12 @@ impl Tool for ExitPlanMode {
             Some(plan) => plan,
             None => read_plan(&context.plan_file).await.unwrap_or_default(),
         };
-        let mut actions = args.actions.clone().unwrap_or_default();
-        // There are no fleets yet.
-        actions.retain(|action| *action != PlanAction::AutopilotFleet);
-        if actions.is_empty() {
-            actions = ACTIONS.to_vec();
-        }
-        let recommended = args.recommended_action.unwrap_or(PlanAction::Interactive);
-        let first = actions.first().copied().unwrap_or(recommended);
         Need::Approval(PlanProposal {
             summary: args.summary.clone(),
             content: plan,
             is_new,
-            recommended: if actions.contains(&recommended) {
-                recommended
-            } else {
-                first
-            },
-            actions,
+            actions: args.actions.clone().unwrap_or_default(),
+            recommended: args.recommended_action,
         })
     }
 

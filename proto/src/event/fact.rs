@@ -117,9 +117,32 @@ pub struct PendingMessage {
     pub scope: Option<Box<RunScope>>,
     /// The tool without which the message is not given to a model.
     pub required_tool: Option<String>,
+    /// The message whose work this one goes on with.
+    pub origin: Option<MessageId>,
 }
 
-/// A slash command that waits for a client to run it.
+impl PendingMessage {
+    /// Returns a message of the daemon itself.
+    pub fn new(id: MessageId, prompt: String, delivery: Delivered) -> Self {
+        Self {
+            id,
+            prompt,
+            display_prompt: None,
+            attachments: Vec::new(),
+            agent_mode: None,
+            switches_to: None,
+            source: None,
+            delivery,
+            sender: None,
+            answers: None,
+            scope: None,
+            required_tool: None,
+            origin: None,
+        }
+    }
+}
+
+/// A slash command that waits for its turn.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingCommand {
@@ -131,6 +154,13 @@ pub struct PendingCommand {
     /// Whether a client had said that it runs this command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub registered: bool,
+    /// Whether the daemon runs the command: it is one of its own, or one of a file.
+    #[serde(
+        rename = "byDaemon",
+        default,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub by_daemon: bool,
 }
 
 impl PendingCommand {

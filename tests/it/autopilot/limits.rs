@@ -144,3 +144,72 @@ async fn an_abort_stops_it() {
     gate.open();
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_limit_of_the_session_stops_it_until_more_is_granted() {
+    let daemon = daemon([
+        Turn::user("go").calls([look("a")]).uses(1_000, 500),
+        Turn::results([""]).says("half done").uses(1_000, 500),
+        nudged().calls([complete("c", "done")]),
+    ])
+    .await;
+    let limits = json!({"sessionLimits": {"maxTokens": 1_200}});
+    let mut session = flying(&daemon, limits).await;
+    let id = session.send("go").await;
+    session.next("session.idle").await;
+    let stopped = data(&session, "session.autopilot_stopped");
+    assert_eq!(stopped.len(), 1, "{stopped:?}");
+    assert_eq!(stopped[0]["reason"], "error");
+    assert_eq!(stopped[0]["requestId"], id);
+    let words = stopped[0]["message"].as_str().unwrap();
+    assert!(words.contains("a limit of the session"), "{words}");
+    assert_eq!(
+        last_kinds(&session, 4),
+        [
+            "session.error",
+            "session.autopilot_stopped",
+            "assistant.idle",
+            "session.idle"
+        ]
+    );
+    assert_eq!(status(&session).await.get("requestId"), None);
+    // The run goes on, and so does the autopilot: it is the same task.
+    let more = json!({"sessionLimits": {"maxTokens": 50_000}});
+    session.call("session.options.update", more).await;
+    session.next("session.idle").await;
+    assert_eq!(nudges(&session).len(), 1);
+    let stopped = data(&session, "session.autopilot_stopped");
+    assert_eq!(
+        stopped[1],
+        json!({"reason": "task_complete", "requestId": id})
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_new_message_after_a_limit_is_a_task_of_its_own() {
+    let daemon = daemon([
+        Turn::user("go").calls([look("a")]).uses(1_000, 500),
+        Turn::user("other").says("well"),
+        nudged().calls([complete("c", "done")]),
+    ])
+    .await;
+    let limits = json!({"sessionLimits": {"maxTokens": 1_200}});
+    let mut session = flying(&daemon, limits).await;
+    session.ask("go").await;
+    session
+        .call("session.mode.set", json!({"mode": "interactive"}))
+        .await;
+    session
+        .call("session.mode.set", json!({"mode": "autopilot"}))
+        .await;
+    let id = session.send("other").await;
+    session.next("session.idle").await;
+    assert_eq!(session.count("session.error"), 2, "nothing is left");
+    let more = json!({"sessionLimits": {"maxTokens": 50_000}});
+    session.call("session.options.update", more).await;
+    session.next("session.idle").await;
+    let stopped = data(&session, "session.autopilot_stopped");
+    assert_eq!(stopped.last().unwrap()["requestId"], id);
+    daemon.finish().await;
+}

@@ -3,14 +3,14 @@
 //!
 //! The printed form of an action is the Rust that makes it, so that a story can become a test.
 
-use loopd_kernel::command::SendPlace;
+use loopd_kernel::command::{CommandRunner, SendPlace};
 use loopd_proto::event::task::TaskOutcome;
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Action {
     Send(SendPlace, SentId),
-    EnqueueSlashCommand,
+    EnqueueSlashCommand(CommandRunner),
     ClearQueue,
     RemoveLastQueued,
     ChangeQueue(Nth, QueueChange),

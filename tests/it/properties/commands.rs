@@ -1,15 +1,15 @@
 //! The kernel's commands, made from named actions: whatever carries more than an id is made here.
 
 use loopd_kernel::command::{
-    AbortRequest, AbortWaiting, Assessed, CallNeed, CallOutcome, CallStatusReport, Command, Create,
-    Effect, ModelChoice, ModelFailure, ModelReplied, PermissionChange, Prepared, PreparedMessage,
-    Resume, Send, SendPlace,
+    AbortRequest, AbortWaiting, Assessed, CallNeed, CallOutcome, CallStatusReport, Command,
+    CommandOutcome, Create, Effect, ModelChoice, ModelFailure, ModelReplied, PermissionChange,
+    Prepared, PreparedMessage, Resume, Send, SendPlace,
 };
 use loopd_kernel::model::{AssistantTurn, ModelReply, ToolCall};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
 use loopd_kernel::tool_call::{Ahead, ToolOrigin, UserQuestion};
-use loopd_proto::event::fact::{ClientRef, NamedBy, PendingMessage};
+use loopd_proto::event::fact::{ClientRef, NamedBy, PendingCommand, PendingMessage};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::id::{MessageId, ToolCallId};
@@ -18,8 +18,8 @@ use loopd_proto::session::{Mode, SessionOptions};
 use serde_json::{Value, json};
 
 use super::action::{
-    Arguments, Assessment, CallIds, Calls, Outcome, PendingWork, Permit, Preparation, QueueChange,
-    Reply, Setting,
+    AfterCommand, Arguments, Assessment, CallIds, Calls, Outcome, PendingWork, Permit, Preparation,
+    QueueChange, Reply, Setting,
 };
 
 mod tasks;
@@ -60,6 +60,7 @@ impl Work {
             | Effect::StartWorker(_)
             | Effect::ContinueWorker { .. }
             | Effect::CancelWorkers(_)
+            | Effect::RunCommand(_)
             | Effect::CancelAgents
             | Effect::Remember(..) => None,
         }
@@ -105,6 +106,23 @@ pub(super) fn send(prompt: &str, place: SendPlace, id: Option<MessageId>) -> Com
         sender: None,
         scope: None,
     })
+}
+
+/// The daemon has run a slash command: it wants a message sent, or it failed.
+pub(super) fn ran(pending: &PendingCommand, after: AfterCommand, number: usize) -> Command {
+    let Command::Send(message) = send(&format!("m{number}"), SendPlace::Enqueue, None) else {
+        unreachable!("a send is a send");
+    };
+    Command::CommandRan {
+        request: pending.request.clone(),
+        outcome: match after {
+            AfterCommand::GoOn => Ok(CommandOutcome {
+                said: None,
+                message: Some(Box::new(message)),
+            }),
+            AfterCommand::Stop => Err("failed".to_owned()),
+        },
+    }
 }
 
 /// One of two clients.

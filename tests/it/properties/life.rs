@@ -2,7 +2,7 @@
 //! actions that are drawn one by one seldom meet what they need. The rest are single actions of
 //! any kind, which disturb the episodes.
 
-use loopd_kernel::command::SendPlace;
+use loopd_kernel::command::{CommandRunner, SendPlace};
 use loopd_proto::event::task::TaskOutcome;
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -202,6 +202,7 @@ fn request() -> impl Strategy<Value = Action> {
         Setting::ApproveAll,
         Setting::AskAgain,
     ]);
+    let runner = select(vec![CommandRunner::Clients, CommandRunner::Daemon]);
     let nth = || (0..4_u8).prop_map(Nth);
     let change = select(vec![
         QueueChange::Move,
@@ -212,7 +213,7 @@ fn request() -> impl Strategy<Value = Action> {
     ]);
     prop_oneof![
         4 => send(),
-        3 => Just(Action::EnqueueSlashCommand),
+        3 => runner.prop_map(Action::EnqueueSlashCommand),
         1 => select(vec![Action::ClearQueue, Action::RemoveLastQueued]),
         2 => (nth(), change).prop_map(|(nth, change)| Action::ChangeQueue(nth, change)),
         1 => nth().prop_map(Action::ClientAnswersLate),

@@ -115,6 +115,7 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::StartWorker(_)
         | Effect::ContinueWorker { .. }
         | Effect::CancelWorkers(_)
+        | Effect::RunCommand(_)
         | Effect::CancelAgents
         | Effect::Remember(..) => format!("{effect:?}"),
     }

@@ -102,6 +102,7 @@ impl World {
             runs_command: &|_| self.attended,
             top: None,
             fallback_models: &[],
+            fleet_workers: 4,
             provider_waits: loopd_kernel::decide::provider_wait::ProviderWaits::NONE,
             hooks: loopd_kernel::hook::HookNeeds::NONE,
             ids: &mut fresh,

@@ -36,7 +36,9 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
         state.phase = Phase::Commanding(command);
     } else if let Some(first) = messages.first() {
         let started = || Run {
-            origin: Some(first.id.clone()),
+            origin: Some(first.origin.clone().unwrap_or_else(|| first.id.clone())),
+            // Its answer is the answer to the message whose work it goes on with, too.
+            messages: first.origin.iter().cloned().collect(),
             ..Run::default()
         };
         let mut run = current(state).map_or_else(started, std::mem::take);
@@ -55,8 +57,9 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
     }
 }
 
-/// Starts a run that goes on with the work on a message.
+/// Starts a run that goes on with the work on a message, with what that work is restricted to.
 pub(super) fn go_on(state: &mut State, request: &MessageId) {
+    let scopes = state.autopilot.scopes.clone();
     state.phase = Phase::Preparing(Preparing {
         messages: Vec::new(),
         joins: None,
@@ -64,6 +67,7 @@ pub(super) fn go_on(state: &mut State, request: &MessageId) {
             continues: true,
             origin: Some(request.clone()),
             messages: vec![request.clone()],
+            scopes,
             ..Run::default()
         },
     });
@@ -156,6 +160,7 @@ pub(super) fn end(state: &mut State, ended: &LoopEnded) {
             origin: run.origin.clone(),
             limited: true,
             limit_request: ended.limit_request.clone(),
+            scopes: run.scopes.clone(),
             ..Run::default()
         });
         finish(state, run, ended.outcome);

@@ -120,6 +120,11 @@ fn what_follows_a_run() {
             stop(StopReason::Error),
         ),
         (
+            "a limit is reached",
+            case().with(|it| it.run = RunEnd::Limited),
+            Continuation::Stop(StopReason::Error, StopDetail::Limit),
+        ),
+        (
             "aborted",
             case().with(|it| it.run = RunEnd::Aborted),
             stop(StopReason::Aborted),

@@ -1,5 +1,6 @@
 //! Commands and orders of a fleet.
 
+use loopd_proto::attachment::Attachment;
 use loopd_proto::event::fact::ClientRef;
 
 /// An order for a fleet.
@@ -7,7 +8,10 @@ use loopd_proto::event::fact::ClientRef;
 pub struct FleetOrder {
     /// What is to be divided into todos first; without it the todos that there are count.
     pub prompt: Option<String>,
-    pub workers: u32,
+    /// What goes with the prompt.
+    pub attachments: Vec<Attachment>,
+    /// How many may work at the same time; as many as agents may, unless said.
+    pub workers: Option<u32>,
     pub agent_type: Option<String>,
     pub sender: Option<ClientRef>,
 }

@@ -66,6 +66,7 @@ impl Command {
             | Self::AnswerAutoModeSwitch { .. }
             | Self::AnswerElicitation { .. }
             | Self::CommandHandled { .. }
+            | Self::CommandRan { .. }
             | Self::Grant(_)
             | Self::TaskProcess { .. }
             | Self::TaskEnded { .. }
@@ -114,7 +115,6 @@ impl Command {
             | Self::UserCommandStarted { .. }
             | Self::WriteTodos(_)
             | Self::StoreTodos { .. }
-            | Self::StartResearch { .. }
             | Self::StartFleet(_)
             | Self::AdvanceFleet
             | Self::StopFleet

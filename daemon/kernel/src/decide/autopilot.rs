@@ -118,6 +118,7 @@ fn stopped(reason: StopReason, detail: StopDetail, request: MessageId) -> Autopi
             StopDetail::None => None,
             StopDetail::Continues(times) => Some(texts::continued_too_often(times)),
             StopDetail::Empty(times) => Some(texts::continued_in_vain(times)),
+            StopDetail::Limit => Some(texts::STOPPED_BY_LIMIT.to_owned()),
         },
     }
 }

@@ -1,14 +1,12 @@
 //! Fleets: begin, carry out the next step, end.
 
-use loopd_proto::event::fact::PendingMessage;
+use loopd_proto::event::fact::{LoopOutcome, PendingMessage};
 use loopd_proto::event::fleet::{
-    FleetAssigned, FleetEnd, FleetEnded, FleetInterrupted, FleetOutcome, FleetProgress,
-    FleetSettled, FleetStarted,
+    FleetAssigned, FleetEnd, FleetEnded, FleetInterrupted, FleetOutcome, FleetSettled, FleetStarted,
 };
 use loopd_proto::event::session::Empty;
 use loopd_proto::event::task::TasksDelivered;
-use loopd_proto::event::todo::TodoStatus;
-use loopd_proto::event::turn::Delivered;
+use loopd_proto::event::todo::{Todo, TodoList, TodoStatus};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::TaskId;
 
@@ -21,12 +19,9 @@ use crate::state::State;
 use crate::tasks::Task;
 use crate::texts::fleet as texts;
 
-/// Begins a fleet, or lets a paused one go on.
-pub(super) fn start(
-    state: &State,
-    order: FleetOrder,
-    env: &mut DecideEnv<'_>,
-) -> Result<Decision, Refusal> {
+/// Returns why no fleet can begin now. Todos need not be there yet if the work is divided first, or if
+/// a paused fleet goes on.
+fn check(state: &State, needs_todos: bool, env: &DecideEnv<'_>) -> Result<(), Refusal> {
     if let Some(top) = env.top {
         return Err(Refusal::IsSubagent {
             what: "fleet",
@@ -40,41 +35,60 @@ pub(super) fn start(
     if let Some(circle) = circle(list) {
         return Err(Refusal::TodoCircle(circle.join(" → ")));
     }
-    let prompt = order.prompt.filter(|prompt| !prompt.trim().is_empty());
-    let goes_on = state.fleet.is_some();
-    let is_open = |status: TodoStatus| matches!(status, TodoStatus::Pending);
-    if prompt.is_none() && !goes_on && !list.todos.iter().any(|todo| is_open(todo.status)) {
+    let is_open = |todo: &Todo| todo.status == TodoStatus::Pending;
+    if needs_todos && !list.todos.iter().any(is_open) {
         return Err(Refusal::NoTodos);
     }
-    let mut decision = Decision::default();
+    Ok(())
+}
+
+/// Begins a fleet, or lets a paused one go on.
+pub(super) fn start(
+    state: &State,
+    order: FleetOrder,
+    env: &mut DecideEnv<'_>,
+) -> Result<Decision, Refusal> {
+    let prompt = order.prompt.filter(|prompt| !prompt.trim().is_empty());
+    check(state, prompt.is_none() && state.fleet.is_none(), env)?;
     let message = prompt.map(|prompt| PendingMessage {
-        id: env.message(),
-        prompt: texts::plan_first(&prompt),
         display_prompt: Some(texts::deployed(&prompt)),
-        attachments: Vec::new(),
-        agent_mode: None,
-        switches_to: None,
-        source: None,
-        delivery: if state.is_busy() {
-            Delivered::Queued
-        } else {
-            Delivered::Idle
-        },
+        attachments: order.attachments,
         sender: order.sender,
-        answers: None,
-        scope: None,
-        required_tool: None,
+        ..PendingMessage::new(
+            env.message(),
+            texts::plan_first(&prompt),
+            queue::delivered(state),
+        )
+    });
+    let planned_by = message.as_ref().map(|message| message.id.clone());
+    let mut decision = Decision::answering(match &planned_by {
+        Some(message) => Answer::Message(message.clone()),
+        None => Answer::Accepted(true),
     });
     decision.store(Durable::FleetStarted(FleetStarted {
-        workers: order.workers,
+        workers: order.workers.unwrap_or(env.fleet_workers),
         agent_type: order.agent_type,
-        planned_by: message.as_ref().map(|message| message.id.clone()),
+        planned_by,
     }));
     if let Some(message) = message {
         queue::enqueue(state, message, &mut decision, env)?;
     }
-    decision.answer = Answer::Accepted(true);
     Ok(decision)
+}
+
+/// Returns why no fleet can carry out the plan of the session.
+pub(super) fn check_plan(state: &State, env: &DecideEnv<'_>) -> Result<(), Refusal> {
+    check(state, true, env)
+}
+
+/// Lets a fleet carry out the plan of the session when the run has ended that proposed it.
+pub(super) fn carry_out_plan(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
+    let run = state.run();
+    decision.store(Durable::FleetStarted(FleetStarted {
+        workers: env.fleet_workers,
+        agent_type: None,
+        planned_by: run.and_then(|run| run.origin.clone()),
+    }));
 }
 
 /// Carries out the next step of the fleet.
@@ -114,10 +128,18 @@ pub(super) fn advance(state: &State, env: &mut DecideEnv<'_>) -> Result<Decision
             agent_type: fleet.agent_type.clone(),
         }));
     }
-    if step.ends {
-        finish(state, &after, &step, &mut decision, env)?;
-    } else {
-        decision.tell(Ephemeral::FleetProgress(after.progress(&step.list)));
+    match step.ends {
+        None => {
+            decision.tell(Ephemeral::FleetProgress(after.progress(&step.list)));
+        }
+        Some(FleetEnd::Finished) => finish(state, &after, &step, &mut decision, env)?,
+        Some(FleetEnd::Stopped) => {
+            ended(&mut decision, &after, &step.list, FleetEnd::Stopped);
+            // An abort has told it already.
+            if !state.is_busy() && state.last_outcome != Some(LoopOutcome::Aborted) {
+                tell_idle(state, &mut decision, None);
+            }
+        }
     }
     Ok(decision)
 }
@@ -139,7 +161,7 @@ fn finish(
     decision: &mut Decision,
     env: &mut DecideEnv<'_>,
 ) -> Result<(), Refusal> {
-    ended(decision, fleet.progress(&step.list), FleetEnd::Finished);
+    ended(decision, fleet, &step.list, FleetEnd::Finished);
     if fleet.settled.is_empty() {
         // The model had nothing for workers to do and has said so itself.
         if !state.is_busy() {
@@ -148,33 +170,23 @@ fn finish(
         return Ok(());
     }
     let message = PendingMessage {
-        id: env.message(),
-        prompt: texts::finished(state, fleet, &step.list),
         display_prompt: Some(texts::finished_shortly(&fleet.progress(&step.list))),
-        attachments: Vec::new(),
-        agent_mode: None,
-        switches_to: None,
         source: Some("fleet".to_owned()),
-        delivery: if state.is_busy() {
-            Delivered::Queued
-        } else {
-            Delivered::Idle
-        },
-        sender: None,
-        answers: None,
-        scope: None,
-        required_tool: None,
+        origin: fleet.planned_by.clone(),
+        ..PendingMessage::new(
+            env.message(),
+            texts::finished(state, fleet, &step.list),
+            queue::delivered(state),
+        )
     };
     queue::enqueue(state, message, decision, env)
 }
 
-fn ended(decision: &mut Decision, progress: FleetProgress, reason: FleetEnd) {
+/// Ends a fleet. `list` is the todo list afterwards.
+fn ended(decision: &mut Decision, fleet: &Fleet, list: &TodoList, reason: FleetEnd) {
     decision
         .store(Durable::FleetEnded(FleetEnded { reason }))
-        .tell(Ephemeral::FleetProgress(FleetProgress {
-            ended: Some(reason),
-            ..progress
-        }));
+        .tell(Ephemeral::FleetProgress(fleet.result(reason, list)));
 }
 
 /// Records that a worker could not be started. What does not depend on its todo goes on.
@@ -216,18 +228,10 @@ pub(super) fn stop(state: &State) -> Decision {
         }
     }
     let workers: Vec<TaskId> = running(state, fleet).map(|task| task.id.clone()).collect();
-    let progress = fleet.progress(&list);
     if list != state.todos.list {
-        todos::updated(&mut decision, list);
+        todos::updated(&mut decision, list.clone());
     }
-    ended(
-        &mut decision,
-        FleetProgress {
-            running: Vec::new(),
-            ..progress
-        },
-        FleetEnd::Stopped,
-    );
+    ended(&mut decision, fleet, &list, FleetEnd::Stopped);
     if workers.is_empty() && !state.is_busy() && !state.tasks.has_agents_at_work() {
         tell_idle(state, &mut decision, None);
     }

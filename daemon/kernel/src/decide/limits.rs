@@ -15,7 +15,8 @@ use loopd_proto::id::RequestId;
 use loopd_proto::params::pending::{LimitAction, LimitsExhausted};
 use loopd_proto::session::{LIMIT_ERROR, LimitKind, SessionLimits};
 
-use super::{abort, end_run, tasks, tell_idle, turn};
+use super::{abort, autopilot, end_run, tasks, tell_idle, turn};
+use crate::autopilot::RunEnd;
 use crate::budget::{self, LimitReached, Spend};
 use crate::command::{Answer, DecideEnv, Decision, Effect, ModelFailure};
 use crate::state::{Phase, State, TurnKey};
@@ -170,7 +171,11 @@ pub(super) fn time_up(state: &State, env: &DecideEnv<'_>) -> Decision {
         decision.run(Effect::CancelAgents);
     }
     match &state.phase {
-        Phase::Idle => tell_idle(state, &mut decision, None),
+        Phase::Idle => {
+            let place = decision.steps.len();
+            autopilot::after_run(state, &mut decision, RunEnd::Limited, place, env);
+            tell_idle(state, &mut decision, None);
+        }
         Phase::Commanding(_) | Phase::Preparing(_) | Phase::Turn(_) => {
             abort::close(state, &mut decision, env);
         }

@@ -11,13 +11,14 @@ use loopd_proto::permission::Approval;
 use loopd_proto::session::Mode;
 
 use super::answer::allow;
+use super::fleet;
 use super::settings::change_mode;
 use super::tools::{complete, finish, finish_into, waiting_call};
 use super::turn::{Stop, after_tools};
 use crate::command::{Answer, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect, Refusal};
 use crate::policy::planning::Planning;
 use crate::state::{State, Turn};
-use crate::texts;
+use crate::texts::{self, PlanNext};
 use crate::tool_call::{CallReport, CallState, PlanProposal};
 
 /// Asks people whether plan mode may end. Only the session that is in plan mode can ask.
@@ -39,13 +40,14 @@ pub(super) fn propose(
             env,
         );
     }
+    let actions = offered(state, &proposal, env);
     let plan = PlanAsked {
         asked: ExitPlanModeRequested {
             request_id: env.request(),
             summary: proposal.summary,
             plan_content: proposal.content,
-            actions: proposal.actions,
-            recommended_action: proposal.recommended,
+            recommended_action: recommended(&actions, proposal.recommended),
+            actions,
             model: state.model.clone(),
         },
         tool_call_id: call.call.id.clone(),
@@ -57,6 +59,39 @@ pub(super) fn propose(
         .tell(Ephemeral::ExitPlanModeRequested(plan.asked.clone()))
         .run(Effect::AskClients(Asked::ExitPlanMode(plan)));
     decision
+}
+
+/// What may follow a plan, in the order in which people see it.
+const ACTIONS: [PlanAction; 4] = [
+    PlanAction::Autopilot,
+    PlanAction::AutopilotFleet,
+    PlanAction::Interactive,
+    PlanAction::ExitOnly,
+];
+
+/// Returns what people may choose: what the model names and what is possible, or all that is possible.
+fn offered(state: &State, proposal: &PlanProposal, env: &DecideEnv<'_>) -> Vec<PlanAction> {
+    let has_fleet = fleet::check_plan(state, env).is_ok();
+    let is_possible = |action: &PlanAction| has_fleet || *action != PlanAction::AutopilotFleet;
+    let possible = |actions: &[PlanAction]| -> Vec<PlanAction> {
+        actions.iter().copied().filter(is_possible).collect()
+    };
+    let named = possible(&proposal.actions);
+    if named.is_empty() {
+        possible(&ACTIONS)
+    } else {
+        named
+    }
+}
+
+fn recommended(offered: &[PlanAction], wanted: Option<PlanAction>) -> PlanAction {
+    let wanted = wanted.unwrap_or(PlanAction::Interactive);
+    let first = offered.first().copied().unwrap_or(wanted);
+    if offered.contains(&wanted) {
+        wanted
+    } else {
+        first
+    }
 }
 
 /// Finds the call that waits for the answer to a plan, and the plan.
@@ -96,6 +131,12 @@ pub(super) fn answered(
     if let Some(action) = action.filter(|action| !plan.asked.actions.contains(action)) {
         return Err(Refusal::NotOffered(name(action)));
     }
+    let waits = answer.defer_implementation || action == Some(PlanAction::ExitOnly);
+    let by_fleet = action == Some(PlanAction::AutopilotFleet) && !waits;
+    if by_fleet {
+        // The todos may have changed since the plan was shown.
+        fleet::check_plan(state, env)?;
+    }
     let mut decision = Decision::answering(Answer::Accepted(true));
     close(
         &mut decision,
@@ -116,8 +157,15 @@ pub(super) fn answered(
             if answer.auto_approve_edits {
                 allow(state, &mut decision, Some(&Approval::Write {}), None);
             }
-            let waits = answer.defer_implementation || action == PlanAction::ExitOnly;
-            texts::plan_approved(mode, waits, edited.as_deref())
+            let next = if waits {
+                PlanNext::Wait
+            } else if by_fleet {
+                fleet::carry_out_plan(state, &mut decision, env);
+                PlanNext::Fleet
+            } else {
+                PlanNext::Begin(mode)
+            };
+            texts::plan_approved(next, edited.as_deref())
         }
         None => texts::plan_rejected(answer.feedback.as_deref(), edited.as_deref()),
     };
@@ -232,7 +280,6 @@ fn name(action: PlanAction) -> &'static str {
 fn mode_after(action: PlanAction) -> Mode {
     match action {
         PlanAction::ExitOnly | PlanAction::Interactive => Mode::Interactive,
-        // There are no fleets yet.
         PlanAction::Autopilot | PlanAction::AutopilotFleet => Mode::Autopilot,
     }
 }

@@ -44,35 +44,20 @@ pub(super) fn send(
     }
     check_room(state)?;
     check_attachments(state, &send.attachments)?;
-    let busy = state.is_busy();
     let steers = send.place == SendPlace::Immediate
         && matches!(state.phase, Phase::Turn(_) | Phase::Preparing(_));
-    let message = PendingMessage {
-        id: send.id.unwrap_or_else(|| env.message()),
-        prompt: send.prompt,
-        display_prompt: send.display_prompt,
-        attachments: send.attachments,
-        switches_to: send.agent_mode.as_deref().and_then(named_mode),
-        agent_mode: send.agent_mode,
-        required_tool: send.required_tool,
-        source: send.source,
-        delivery: if steers {
-            Delivered::Steering
-        } else if busy {
-            Delivered::Queued
-        } else {
-            Delivered::Idle
-        },
-        sender: send.sender,
-        answers: None,
-        scope: send.scope,
-    };
     let place = match send.place {
         SendPlace::Immediate if steers => QueuePlace::Steering,
         SendPlace::Immediate | SendPlace::Prepend => QueuePlace::First,
         SendPlace::Enqueue => QueuePlace::Last,
         SendPlace::At(position) => QueuePlace::At(position),
     };
+    let delivery = if steers {
+        Delivered::Steering
+    } else {
+        delivered(state)
+    };
+    let message = pending(send, delivery, env);
     let mut decision = Decision::answering(Answer::Message(message.id.clone()));
     enter(
         state,
@@ -82,6 +67,34 @@ pub(super) fn send(
         env,
     );
     Ok(decision)
+}
+
+/// Returns how a message that does not join the running turn is delivered.
+pub(super) fn delivered(state: &State) -> Delivered {
+    if state.is_busy() {
+        Delivered::Queued
+    } else {
+        Delivered::Idle
+    }
+}
+
+/// Builds the item of the queue from a message that was sent.
+fn pending(send: Send, delivery: Delivered, env: &mut DecideEnv<'_>) -> PendingMessage {
+    PendingMessage {
+        id: send.id.unwrap_or_else(|| env.message()),
+        prompt: send.prompt,
+        display_prompt: send.display_prompt,
+        attachments: send.attachments,
+        switches_to: send.agent_mode.as_deref().and_then(named_mode),
+        agent_mode: send.agent_mode,
+        required_tool: send.required_tool,
+        source: send.source,
+        delivery,
+        sender: send.sender,
+        answers: None,
+        scope: send.scope,
+        origin: None,
+    }
 }
 
 /// Returns the mode that a message names. It counts from the moment the message begins, whatever
@@ -124,7 +137,8 @@ fn enter(
     }
 }
 
-/// Queues a message of the daemon, and starts on it if the loop is idle.
+/// Queues a message of the daemon, and starts on it if the loop is idle. A message that a slash command
+/// of the queue brings comes before what waits behind the command.
 pub(super) fn enqueue(
     state: &State,
     message: PendingMessage,
@@ -133,7 +147,11 @@ pub(super) fn enqueue(
 ) -> Result<(), Refusal> {
     check_room(state)?;
     let item = QueueItem::Message(message);
-    enter(state, item, QueuePlace::Last, decision, env);
+    let place = match state.phase {
+        Phase::Commanding(_) => QueuePlace::First,
+        Phase::Idle | Phase::Preparing(_) | Phase::Turn(_) => QueuePlace::Last,
+    };
+    enter(state, item, place, decision, env);
     Ok(())
 }
 
@@ -147,22 +165,9 @@ pub(super) fn answer_late(
 ) -> Result<(), Refusal> {
     check_room(state)?;
     let message = PendingMessage {
-        id: env.message(),
-        prompt: text,
-        display_prompt: None,
-        attachments: Vec::new(),
-        agent_mode: None,
-        required_tool: None,
-        switches_to: None,
         source: Some("late-permission".to_owned()),
-        delivery: if state.is_busy() {
-            Delivered::Queued
-        } else {
-            Delivered::Idle
-        },
-        sender: None,
         answers: Some(request.clone()),
-        scope: None,
+        ..PendingMessage::new(env.message(), text, delivered(state))
     };
     enter(
         state,
@@ -199,18 +204,23 @@ fn unqueue(ids: Vec<MessageId>) -> Decision {
     decision
 }
 
-/// Takes the next item when the loop has ended. Steering messages that came too late go first. Items
-/// that the decision removes are not taken.
+/// Takes the next item when the loop has ended. Steering messages that came too late go first. What
+/// the decision has put into the queue counts, and what it has removed does not.
 pub(super) fn take_next(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) -> bool {
-    let removed = decision.steps.iter().filter_map(|step| match step {
-        Step::Store(Durable::Unqueued(removed)) => Some(removed.ids.clone()),
-        Step::Store(_) | Step::Tell(_) | Step::Do(_) => None,
-    });
-    let removed: Vec<MessageId> = removed.flatten().collect();
     let late = state.steering.iter().cloned().map(QueueItem::Message);
-    let waiting = late.chain(state.queue.iter().cloned());
-    let waiting = waiting.filter(|item| !removed.contains(item.id()));
-    take_first(state, waiting, decision, env)
+    let mut waiting: Vec<QueueItem> = late.chain(state.queue.iter().cloned()).collect();
+    for step in &decision.steps {
+        match step {
+            Step::Store(Durable::Queued(queued)) => {
+                insert(&mut waiting, queued.item.clone(), queued.place);
+            }
+            Step::Store(Durable::Unqueued(Unqueued { ids }) | Durable::Taken(Taken { ids })) => {
+                waiting.retain(|item| !ids.contains(item.id()))
+            }
+            Step::Store(_) | Step::Tell(_) | Step::Do(_) => {}
+        }
+    }
+    take_first(state, waiting.into_iter(), decision, env)
 }
 
 /// Takes the first item that can be worked on. Slash commands whose clients have left fail.
@@ -267,6 +277,9 @@ fn take(state: &State, decision: &mut Decision, item: QueueItem) {
             decision.run(Effect::Prepare {
                 messages: vec![message],
             });
+        }
+        QueueItem::Command(command) if command.by_daemon => {
+            decision.run(Effect::RunCommand(command));
         }
         QueueItem::Command(command) => {
             decision.tell(Ephemeral::CommandQueued(CommandQueued {

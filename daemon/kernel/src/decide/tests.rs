@@ -109,6 +109,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
             within_call: 60,
             longest: given.longest_wait,
         },
+        fleet_workers: 4,
         hooks: HookNeeds {
             guard: &|_| given.guarded,
             permission: &|_| given.guarded,

@@ -4,10 +4,6 @@ use super::*;
 
 #[test]
 fn only_research_agents_outputs_and_the_report() {
-    let research = ResearchStarted {
-        message: "m".into(),
-        report: "/w/report.md".to_owned(),
-    };
     let at = |path: &'static str, is_output| Some(CallPath { path, is_output });
     let cases = [
         ("task", json!({"agent_type": "research"}), None, 0, None),
@@ -72,10 +68,11 @@ fn only_research_agents_outputs_and_the_report() {
             Some("only the outputs"),
         ),
         ("report_intent", json!({}), None, 0, None),
+        ("task_complete", json!({}), None, 0, None),
         ("grep", json!({}), None, 0, Some("grep cannot be used")),
     ];
     for (tool, arguments, path, before, expected) in cases {
-        let refused = refusal(&research, tool, &arguments, path, before);
+        let refused = refusal("/w/report.md", tool, &arguments, path, before);
         match expected {
             None => assert_eq!(refused, None, "{tool} {arguments}"),
             Some(reason) => {

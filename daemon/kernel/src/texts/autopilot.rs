@@ -23,6 +23,9 @@ pub(crate) const OTHER_CALL_FAILED: &str = "The task is not marked as complete: 
 pub(crate) const AUTOPILOT_WITHOUT_TOOL: &str = "The autopilot does not go on by itself: the options of this session keep the tool task_complete from the model. \
      Take it out of `excludedTools`, or replace the client's tool of that name.";
 
+/// What people are told when a limit of the session has ended the work.
+pub(crate) const STOPPED_BY_LIMIT: &str = "The agent stopped because a limit of the session is reached. When more is granted, it goes on with the same task.";
+
 /// What people are told when the model was told to go on as often as it may be.
 pub(crate) fn continued_too_often(times: u64) -> String {
     format!(

@@ -66,22 +66,39 @@ pub(crate) fn not_in_plan_mode(planning: Planning) -> String {
     }
 }
 
+/// What follows an approved plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlanNext {
+    /// The model carries it out, in this mode.
+    Begin(Mode),
+    /// A fleet carries out the todos of the session.
+    Fleet,
+    /// Nothing begins yet.
+    Wait,
+}
+
 /// The result of a plan that a person approved. Recorded conversations contain the first two
 /// sentences of each kind, and the whole text for the interactive mode.
-pub(crate) fn plan_approved(mode: Mode, waits: bool, edited: Option<&str>) -> String {
-    let next = match mode {
-        _ if waits => {
+pub(crate) fn plan_approved(next: PlanNext, edited: Option<&str>) -> String {
+    let text = match next {
+        PlanNext::Wait => {
             "Do not begin with the changes: the user decides when the work starts. End your turn."
         }
-        Mode::Interactive | Mode::Plan => {
+        PlanNext::Fleet if edited.is_some() => {
+            "You are now in autopilot mode, and a fleet carries the plan out: when your turn has ended, every todo of this session whose dependencies are done is given to a worker of its own. The user has changed the plan, so bring the todos in line with it now, with the tool sql, begin none of them yourself, and end your turn. You are told when the fleet has ended."
+        }
+        PlanNext::Fleet => {
+            "You are now in autopilot mode, and a fleet carries the plan out: when your turn has ended, every todo of this session whose dependencies are done is given to a worker of its own. Begin none of them yourself, and end your turn now. You are told when the fleet has ended."
+        }
+        PlanNext::Begin(Mode::Interactive | Mode::Plan) => {
             "You are now in interactive mode. Start implementing the plan now, in this same response. Approving the plan is your go-signal, so do not stop to ask whether to proceed or wait for another message."
         }
-        Mode::Autopilot => {
+        PlanNext::Begin(Mode::Autopilot) => {
             "You are now in autopilot mode. Carry the plan out to its end, and decide by yourself what it leaves open."
         }
     };
     let edited = edited.map(edited_plan).unwrap_or_default();
-    format!("Plan approved! Exited plan mode.\n\n{next}{edited}")
+    format!("Plan approved! Exited plan mode.\n\n{text}{edited}")
 }
 
 /// The result of a plan that a person did not approve.

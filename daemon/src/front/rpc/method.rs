@@ -35,6 +35,7 @@ mod policy;
 mod process;
 mod provider;
 mod queue;
+mod queued_command;
 mod research;
 mod run_file_command;
 mod server;
@@ -63,6 +64,8 @@ mod ui;
 mod usage;
 mod workspace;
 mod worktree;
+
+pub use queued_command::QueuedCommands;
 
 use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::method as m;
@@ -279,6 +282,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::TasksCancel, _, _>(tasks::cancel)?;
     table.bind::<m::TasksRemove, _, _>(tasks::remove)?;
     table.bind::<m::TasksWaitForPending, _, _>(tasks::wait_for_pending)?;
+    table.bind::<m::LoopdWaitIdle, _, _>(tasks::wait_idle)?;
     table.bind::<m::TasksSendMessage, _, _>(task_agents::send_message)?;
     table.bind::<m::TasksStartAgent, _, _>(task_agents::start_agent)?;
     table.bind::<m::CancelAllBackgroundAgents, _, _>(task_agents::cancel_all)?;

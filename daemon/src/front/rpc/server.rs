@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{ConnectionService, Table, limit};
+use crate::client::ClientId;
 use crate::front::connection::{Connection, Trust};
 use crate::launch::Launch;
 use crate::services::Services;
@@ -331,6 +332,13 @@ impl Server {
             })
         };
         open.iter().filter(|it| !is_relay(it)).count()
+    }
+
+    /// Returns the open connection of a client.
+    pub fn connection_of(&self, client: ClientId) -> Option<Arc<Connection>> {
+        let visitors = self.visitors();
+        let mut open = visitors.connections.iter().filter_map(Weak::upgrade);
+        open.find(|connection| connection.id() == client)
     }
 
     /// Returns the open connections of a launch.

@@ -81,7 +81,7 @@ impl Actor {
 
     /// Returns why a call is not allowed while a research goes on.
     fn refused_by_research(&self, call: &ToolCall) -> Option<String> {
-        let research = self.state.research()?;
+        let report = self.state.research_report()?;
         let path = call.arguments.get("path").and_then(|path| path.as_str());
         let path = path.map(|path| {
             let context = self.assess_context(&self.effective_permissions(), Redaction::default());
@@ -98,7 +98,7 @@ impl Actor {
         let named = path.as_ref().map(|path| path.to_string_lossy());
         let path = named.as_deref().map(|path| CallPath { path, is_output });
         let before = self.state.agents_before(&call.id);
-        refusal(research, &call.name, &call.arguments, path, before)
+        refusal(report, &call.name, &call.arguments, path, before)
     }
 
     pub(in crate::session) fn assess_context(

@@ -91,6 +91,9 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
             let task = after.tasks.get(task.as_str());
             task.is_some_and(loopd_kernel::tasks::Task::is_running)
         }
+        Effect::RunCommand(command) => {
+            matches!(&after.phase, Phase::Commanding(running) if running.request == command.request)
+        }
         Effect::OpenShellAhead
         | Effect::CancelTurn
         | Effect::Remember(..)

@@ -66,8 +66,9 @@ impl World {
                 send.sender = Some(commands::client(self.sent % 2));
                 Some(Command::Send(send))
             }
-            Action::EnqueueSlashCommand => Some(Command::EnqueueCommand {
+            Action::EnqueueSlashCommand(runner) => Some(Command::EnqueueCommand {
                 command: "/command".to_owned(),
+                runner,
                 sender: None,
             }),
             Action::ClearQueue => Some(Command::ClearQueue),
@@ -214,6 +215,10 @@ impl World {
                 }
             }
             Action::SlashCommandIsHandled(after) => match &self.state.phase {
+                Phase::Commanding(pending) if pending.by_daemon => {
+                    self.sent += 1;
+                    commands::ran(pending, after, self.sent)
+                }
                 Phase::Commanding(pending) => Command::CommandHandled {
                     request: pending.request.clone(),
                     stop: matches!(after, AfterCommand::Stop),

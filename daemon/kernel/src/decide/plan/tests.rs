@@ -167,6 +167,22 @@ fn an_action_that_was_not_offered_is_refused() {
 }
 
 #[test]
+fn a_fleet_that_cannot_begin_any_more_is_refused_and_the_question_stays() {
+    let asked = json!({"kind": "exitplanmode", "requestId": "r-b", "summary": "Short",
+        "planContent": "Long", "actions": ["autopilot_fleet"],
+        "recommendedAction": "autopilot_fleet", "toolCallId": "a", "isNew": true});
+    let answer = json!({"approved": true, "selectedAction": "autopilot_fleet"});
+    check(
+        &planning().and(event("loopd.asked", asked)),
+        || answer_plan("r-b", answer.clone()),
+        "
+        refused there are no todos to carry out; give a prompt, or write todos first
+        now turn i/0 [a:asking the user]
+        ",
+    );
+}
+
+#[test]
 fn an_answer_that_cannot_be_used_leaves_the_session_in_plan_mode() {
     let fails = || Command::ExitPlanModeFailed {
         request: "r-a".into(),

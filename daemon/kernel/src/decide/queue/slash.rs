@@ -1,23 +1,25 @@
-//! Slash commands in the queue, which clients run one at a time.
+//! Slash commands in the queue. They run one at a time, in a client or in the daemon.
 
 use loopd_proto::event::ask::Completed;
 use loopd_proto::event::fact::{
-    ClientRef, LoopOutcome, PendingCommand, QueueItem, QueuePlace, Unqueued, slash_name,
+    ClientRef, LoopOutcome, PendingCommand, QueueItem, QueuePlace, Queued, Unqueued, slash_name,
 };
-use loopd_proto::event::session::Warning;
+use loopd_proto::event::session::{Info, Warning};
+use loopd_proto::event::turn::Delivered;
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
 
 use super::{check_room, enter, modified};
-use crate::command::{Answer, DecideEnv, Decision, Refusal};
+use crate::command::{Answer, CommandOutcome, CommandRunner, DecideEnv, Decision, Refusal};
 use crate::decide::rest;
 use crate::state::{Phase, State};
 use crate::texts;
 
-/// Queues a slash command for the clients.
+/// Queues a slash command.
 pub(in crate::decide) fn enqueue(
     state: &State,
     command: String,
+    runner: CommandRunner,
     sender: Option<ClientRef>,
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
@@ -26,6 +28,7 @@ pub(in crate::decide) fn enqueue(
         id: env.message(),
         request: env.request(),
         registered: (env.runs_command)(slash_name(&command)),
+        by_daemon: runner == CommandRunner::Daemon,
         command,
         sender,
     });
@@ -62,6 +65,48 @@ pub(in crate::decide) fn handled(
     decision
 }
 
+/// Takes the report about a slash command that the daemon ran. The message that it wants sent comes
+/// before everything else that waits.
+pub(in crate::decide) fn ran(
+    state: &State,
+    request: &RequestId,
+    outcome: Result<CommandOutcome, String>,
+    env: &mut DecideEnv<'_>,
+) -> Decision {
+    let mut decision = Decision::default();
+    let Phase::Commanding(pending) = &state.phase else {
+        return decision;
+    };
+    if pending.request != *request {
+        // An abort has ended it.
+        return decision;
+    }
+    match outcome {
+        Err(why) => warn(&mut decision, pending, &why),
+        Ok(CommandOutcome { said, message }) => {
+            if let Some(said) = said.filter(|said| !said.trim().is_empty()) {
+                decision.store(Durable::SessionInfo(Info {
+                    info_type: "command".to_owned(),
+                    message: texts::command_said(&pending.command, &said),
+                    ..Info::default()
+                }));
+            }
+            if let Some(message) = message {
+                let mut message = super::pending(*message, Delivered::Queued, env);
+                message.sender.clone_from(&pending.sender);
+                decision
+                    .store(Durable::Queued(Queued {
+                        item: QueueItem::Message(message),
+                        place: QueuePlace::First,
+                    }))
+                    .tell(modified());
+            }
+        }
+    }
+    rest(state, &mut decision, LoopOutcome::Done, env);
+    decision
+}
+
 /// Ends the slash commands that nobody runs any more, because clients have left.
 pub(in crate::decide) fn clients_left(state: &State, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
@@ -74,6 +119,7 @@ pub(in crate::decide) fn clients_left(state: &State, env: &DecideEnv<'_>) -> Dec
         }
     }
     if let Phase::Commanding(pending) = &state.phase
+        && !pending.by_daemon
         && (is_lost(pending, env) || !env.attended)
     {
         warn(&mut decision, pending, texts::COMMAND_CLIENT_LEFT);
@@ -101,6 +147,9 @@ pub(super) fn fail_waiting(decision: &mut Decision, command: &PendingCommand) {
 
 /// Tells clients that the command which they were offered is over.
 pub(in crate::decide) fn completed(decision: &mut Decision, command: &PendingCommand) {
+    if command.by_daemon {
+        return;
+    }
     decision.tell(Ephemeral::CommandCompleted(Completed {
         request_id: command.request.clone(),
     }));

@@ -216,5 +216,11 @@ fn fits(effect: &Effect, after: &State) {
         | Effect::ContinueWorker { .. }
         | Effect::CancelWorkers(_)
         | Effect::CancelAgents => {}
+        Effect::RunCommand(command) => {
+            let Phase::Commanding(running) = &after.phase else {
+                unreachable!("{effect:?} in {:?}", after.phase);
+            };
+            assert_eq!(running.request, command.request);
+        }
     }
 }

@@ -321,6 +321,7 @@ fn shown_effect(effect: &Effect) -> String {
                 list(tasks.iter().map(loopd_proto::id::TaskId::as_str))
             )
         }
+        Effect::RunCommand(command) => format!("run {}", command.command),
     }
 }
 

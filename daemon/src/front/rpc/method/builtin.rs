@@ -15,7 +15,7 @@ use loopd_proto::params::session::Of;
 use loopd_proto::session::Mode;
 
 use super::commands::AllCommands;
-use super::{agent, builtin_work, model};
+use super::{agent, builtin_work, model, research};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -105,7 +105,7 @@ pub(super) const ALL: &[Builtin] = &[
             hint: Cow::Borrowed("<topic>"),
             required: true,
         }),
-        run: |call| std::future::ready(builtin_work::research(call)).boxed(),
+        run: |call| research::invoke(call).boxed(),
     },
     Builtin {
         name: "fleet",

@@ -16,7 +16,7 @@ use super::run_file_command::{FileCall, FileResult};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use loopd_kernel::command::{Answer, Command, Send, SendPlace};
+use loopd_kernel::command::{Answer, Command, CommandRunner, Send, SendPlace};
 use loopd_proto::id::MessageId;
 
 /// How many letters may differ between a name and the one that was meant.
@@ -65,6 +65,14 @@ impl AllCommands {
         commands.extend(self.clients.iter().map(describe));
         commands.extend(self.files.commands.iter().map(FileCommand::describe));
         commands
+    }
+
+    /// Returns who runs the command of this name. What is unknown here may be known to a client.
+    pub(super) fn runner(&self, name: &str) -> CommandRunner {
+        match self.find(name) {
+            Some(Found::Builtin(_) | Found::File(_)) => CommandRunner::Daemon,
+            Some(Found::Client(_)) | None => CommandRunner::Clients,
+        }
     }
 
     /// Returns the name that was most likely meant.
@@ -183,7 +191,7 @@ pub(super) async fn invoke(context: Context, params: InvokeParams) -> Result<Inv
     })
 }
 
-async fn run(
+pub(super) async fn run(
     context: &Context,
     session: &SessionHandle,
     name: &str,
@@ -259,7 +267,7 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
 }
 
 /// Builds the message that a command wants sent.
-fn message(
+pub(super) fn message(
     context: &Context,
     prompt: String,
     display_prompt: String,

@@ -1,6 +1,6 @@
 //! The queue of a session and the slash commands in it.
 
-use loopd_proto::event::fact::{PendingMessage, QueueItem};
+use loopd_proto::event::fact::{PendingMessage, QueueItem, slash_name};
 use loopd_proto::id::SessionId;
 use loopd_proto::params::queue::{
     EnqueueParams, Enqueued, InsertParams, Inserted, ItemParams, MoveItemParams, Moved, Pending,
@@ -9,6 +9,7 @@ use loopd_proto::params::queue::{
 };
 use loopd_proto::params::session::{Of, SendMode, SendParams, Success};
 
+use super::commands::AllCommands;
 use super::session_send;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
@@ -179,7 +180,9 @@ pub(super) async fn enqueue_command(
             "command: a slash command begins with `/`".to_owned(),
         ));
     }
+    let all = AllCommands::of(&context, &session).await?;
     let queued = session.command(Command::EnqueueCommand {
+        runner: all.runner(slash_name(&params.command)),
         command: params.command,
         sender: Some(context.caller()),
     });

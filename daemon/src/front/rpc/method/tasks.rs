@@ -14,6 +14,7 @@ use loopd_proto::params::task::{
 use super::task_info::{of_job, of_task, steps};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::session::SessionHandle;
 use crate::subagent::{CancelledBy, Subagents};
 use loopd_exec::shells::{AttachedCommand, CloseReason, FoundShell};
 use loopd_exec::terminal::{CommandOutput, OutputBody};
@@ -215,17 +216,31 @@ pub(super) async fn remove(context: Context, params: TaskOf) -> Result<Removed, 
 /// are not waited for.
 pub(super) async fn wait_for_pending(context: Context, params: Of) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
+    until(&session, |state| {
+        !state.is_at_work() && state.tasks.running().all(Task::is_detached)
+    })
+    .await?;
+    Ok(NoResult {})
+}
+
+pub(super) async fn wait_idle(context: Context, params: Of) -> Result<NoResult, RpcError> {
+    until_idle(&context.session(&params.session_id)?).await?;
+    Ok(NoResult {})
+}
+
+/// Waits until the session is idle.
+pub(super) async fn until_idle(session: &SessionHandle) -> Result<(), RpcError> {
+    until(session, |state| !state.is_at_work()).await
+}
+
+/// Waits until the state is as it should be, or the session has ended.
+async fn until(session: &SessionHandle, is_so: fn(&State) -> bool) -> Result<(), RpcError> {
     loop {
-        let (settled, mut ticks) = session
-            .view(|view| {
-                let state = view.state;
-                let mut running = state.tasks.running();
-                let settled = !state.is_busy() && running.all(Task::is_detached);
-                (settled, view.ticks.subscribe())
-            })
+        let (reached, mut ticks) = session
+            .view(move |view| (is_so(view.state), view.ticks.subscribe()))
             .await?;
-        if settled || ticks.changed().await.is_err() {
-            return Ok(NoResult {});
+        if reached || ticks.changed().await.is_err() {
+            return Ok(());
         }
     }
 }

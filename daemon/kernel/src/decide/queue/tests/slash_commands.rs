@@ -1,5 +1,6 @@
-//! Slash commands wait in the queue, and clients run them one at a time.
+//! Slash commands wait in the queue. They run one at a time, in clients or in the daemon.
 
+use crate::command::{Command, CommandOutcome, CommandRunner};
 use crate::decide::tests::prelude::*;
 
 #[test]
@@ -227,4 +228,90 @@ fn a_failed_slash_command_is_told_and_the_queue_goes_on() {
         now idle
         ",
     );
+}
+
+/// The daemon runs a slash command of its own.
+fn daemon_runs_command() -> Given {
+    let item = serde_json::json!({"kind": "command", "id": "c1", "command": "/plan it",
+        "request": "r-c1", "byDaemon": true});
+    let queued = serde_json::json!({ "item": item, "place": "last" });
+    idle()
+        .and(event("loopd.queued", queued))
+        .and(taken(&["c1"]))
+}
+
+fn ran(outcome: Result<CommandOutcome, String>) -> Command {
+    Command::CommandRan {
+        request: "r-c1".into(),
+        outcome,
+    }
+}
+
+#[test]
+fn a_command_of_the_daemon_is_not_offered_to_clients() {
+    check(
+        &idle(),
+        || Command::EnqueueCommand {
+            command: "/plan it".to_owned(),
+            runner: CommandRunner::Daemon,
+            sender: None,
+        },
+        "
+        answer yes
+        store loopd.queued #1 \"/plan it\" last
+        tell pending_messages.modified
+        store loopd.taken ids=[#1]
+        tell pending_messages.modified
+        do run /plan it
+        now running /plan it
+        ",
+    );
+}
+
+#[test]
+fn what_a_command_of_the_daemon_brings_comes_next() {
+    check(
+        &daemon_runs_command().and(queued("m2")),
+        || {
+            ran(Ok(CommandOutcome {
+                said: Some("note".to_owned()),
+                message: Some(Box::new(send("m9"))),
+            }))
+        },
+        "
+        store session.info infoType=command message=\"/plan it\\nnote\"
+        store loopd.queued m9 queued first
+        tell pending_messages.modified
+        store loopd.loop_ended outcome=done
+        tell assistant.idle
+        store loopd.taken ids=[m9]
+        tell pending_messages.modified
+        do prepare [m9]
+        now preparing [m9] queue=[m2]
+        ",
+    );
+    check(
+        &daemon_runs_command().and(queued("m2")),
+        || ran(Err("no".to_owned())),
+        "
+        store session.warning warningType=command_failed message=\"The command /plan it failed: no\"
+        store loopd.loop_ended outcome=done
+        tell assistant.idle
+        store loopd.taken ids=[m2]
+        tell pending_messages.modified
+        do prepare [m2]
+        now preparing [m2]
+        ",
+    );
+}
+
+#[test]
+fn a_command_of_the_daemon_goes_on_when_clients_leave() {
+    check(
+        &daemon_runs_command().unattended(),
+        || Command::ClientsLeft,
+        "now running /plan it",
+    );
+    // Who has aborted it does not want what it brings.
+    check(&idle(), || ran(Ok(CommandOutcome::default())), "now idle");
 }

@@ -86,7 +86,7 @@ pub(crate) fn proposes_a_plan(call: &str) -> Assessed {
         content: "Long".to_owned(),
         is_new: true,
         actions: vec![PlanAction::Interactive, PlanAction::ExitOnly],
-        recommended: PlanAction::Interactive,
+        recommended: Some(PlanAction::Interactive),
     };
     assessed(call, CallNeed::Approval(proposal))
 }

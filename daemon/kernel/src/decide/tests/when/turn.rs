@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::data;
 use crate::command::{
-    AbortRequest, AbortWaiting, Command, ModelFailure, ModelReplied, Prepared, PreparedMessage,
-    Send, SendPlace,
+    AbortRequest, AbortWaiting, Command, CommandRunner, ModelFailure, ModelReplied, Prepared,
+    PreparedMessage, Send, SendPlace,
 };
 use crate::model::{AssistantTurn, Finish, ModelReply, ToolCall, Usage};
 use crate::state::TurnKey;
@@ -81,6 +81,7 @@ impl Send {
 pub(crate) fn slash_command(text: &str) -> Command {
     Command::EnqueueCommand {
         command: text.to_owned(),
+        runner: CommandRunner::Clients,
         sender: None,
     }
 }
