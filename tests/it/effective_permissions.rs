@@ -251,7 +251,7 @@ proptest! {
         request in request(),
     ) {
         let planning = loopd_kernel::policy::planning::Planning::No;
-        let mut parent = EffectivePermissions { permissions, may_ask, planning };
+        let mut parent = EffectivePermissions { permissions, may_ask, planning, copies: Vec::new() };
         let mut parent_cwd = cwd;
         // What an agent does in its own copy stands for what its parent does in its own place.
         let mut in_a_copy = false;

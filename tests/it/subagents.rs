@@ -15,6 +15,7 @@ mod restart;
 mod stopping;
 mod talk;
 mod worktree;
+mod worktree_rules;
 
 use loopd_tests::{Daemon, Gate, Script, Session, Turn, call};
 use serde_json::{Value, json};

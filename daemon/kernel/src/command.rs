@@ -36,6 +36,7 @@ pub use super::effect::{Effect, EffectStart, RememberScope};
 use super::guards::{ClientGuards, GuardJoined, GuardLeft};
 use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::policy::Whereabouts;
+use super::policy::copies::{RepositoryCopy, hold_in_copies};
 use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
@@ -104,6 +105,10 @@ impl DecideEnv<'_> {
         }
         if state.stance_in_force() == Stance::Plan {
             keep_to_looking(own.to_mut());
+        }
+        let copies: Vec<RepositoryCopy> = state.tasks.copies().collect();
+        if !copies.is_empty() {
+            hold_in_copies(own.to_mut(), &copies);
         }
         own
     }

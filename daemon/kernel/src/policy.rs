@@ -8,6 +8,7 @@
 //! `policy/verdict.rs` combines the verdicts of several judges, and `policy/grant.rs` is the
 //! resulting right to run.
 
+pub mod copies;
 mod denied_files;
 mod denied_kinds;
 pub mod grant;

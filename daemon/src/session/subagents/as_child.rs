@@ -22,6 +22,7 @@ use crate::subagent::permissions::ParentPermissions;
 use crate::subagent::{ChildError, SlotLease, Slots};
 use loopd_kernel::command::{Command, LastingApproval};
 use loopd_kernel::guards::ClientGuards;
+use loopd_kernel::policy::copies::hold_in_copies;
 use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::policy::restrict::{EffectivePermissions, keep_to_looking};
 use loopd_kernel::tasks::Task;
@@ -210,6 +211,7 @@ impl Actor {
                 permissions,
                 may_ask: true,
                 planning: self.planning(),
+                copies: Vec::new(),
             }
         };
         let mut effective = match (&self.subagents.parent, &self.state.subagent) {
@@ -229,6 +231,8 @@ impl Actor {
             // The parent may have found some since it handed its permissions down.
             rules.narrow(&mut effective.permissions);
         }
+        effective.copies.extend(self.state.tasks.copies());
+        hold_in_copies(&mut effective.permissions, &effective.copies);
         effective.planning = self.planning();
         effective
     }
