@@ -12,6 +12,7 @@ mod notice;
 mod permission;
 mod promotion;
 mod restart;
+mod settings;
 mod stopping;
 mod talk;
 mod worktree;

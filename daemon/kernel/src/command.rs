@@ -265,6 +265,8 @@ pub enum Command {
         request: RequestId,
         decision: PermissionDecision,
     },
+    /// Everything is approved: a question that this covers needs no answer.
+    SettlePermission(RequestId),
     AnswerTool {
         request: RequestId,
         outcome: CallOutcome,

@@ -6,6 +6,7 @@
 mod abort;
 mod agents;
 mod answer;
+mod asking;
 mod autopilot;
 mod fleet;
 mod form;
@@ -155,6 +156,7 @@ pub fn decide(
         Command::AnswerPermission { request, decision } => {
             answer::permission(state, &request, decision, env)
         }
+        Command::SettlePermission(request) => Ok(asking::settle(state, &request, env)),
         Command::AnswerTool { request, outcome } => Ok(answer::tool(state, &request, outcome, env)),
         Command::AnswerUserInput {
             request,

@@ -65,6 +65,7 @@ impl RepositoryCopy {
 pub fn hold_in_copies(permissions: &mut Permissions, copies: &[RepositoryCopy]) {
     for copy in copies {
         repeat(&mut permissions.denied, copy);
+        repeat(&mut permissions.ask, copy);
         if let Some(managed) = &mut permissions.managed {
             repeat(&mut managed.deny, copy);
             repeat(&mut managed.ask, copy);

@@ -63,6 +63,17 @@ fn without_dots(path: &str) -> Result<String, String> {
     })
 }
 
+/// Returns the folder before the first part of a path that is no plain name; `None` if there is none.
+pub(super) fn folder_before(path: &str) -> Option<&str> {
+    let at = path.find(['*', '?', '[', '{', '!', '\\'])?;
+    let (folder, _) = path.get(..at)?.rsplit_once('/')?;
+    // A bare name would be meant in every folder, and a slash alone is the whole project.
+    folder
+        .trim_matches(['/', '.', '~'])
+        .contains(|_| true)
+        .then_some(folder)
+}
+
 /// Returns the pattern of an argument, if it has one.
 pub fn pattern(argument: &str) -> Option<&str> {
     argument.strip_prefix(MARK)

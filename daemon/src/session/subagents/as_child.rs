@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loopd_proto::event::Durable;
 use loopd_proto::event::agent::{Stance, SubagentIdentity};
-use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::id::{RequestId, Seq, SessionId};
 use loopd_proto::session::SessionOptions;
 use tokio::sync::oneshot;
 
@@ -308,8 +308,27 @@ impl Actor {
         }
     }
 
+    /// Answers open questions that need no answer any more, because everything is approved by now.
+    fn settle_questions(&mut self) {
+        let mut open = self.state.questions.iter();
+        let asks = open.any(|question| question.asks.permission().is_some());
+        if !asks || !self.effective_permissions().permissions.approves_all() {
+            return;
+        }
+        let open = self.state.questions.iter();
+        let open = open.filter(|question| question.asks.permission().is_some());
+        let open: Vec<RequestId> = open.map(|question| question.request.clone()).collect();
+        let reporter = self.reporter();
+        self.running.spawn(async move {
+            for request in open {
+                reporter.report(Command::SettlePermission(request)).await;
+            }
+        });
+    }
+
     /// Hands the current settings down to the sub-agents.
     pub(in crate::session) fn hand_down(&mut self) {
+        self.settle_questions();
         self.subagents.handed_down += 1;
         if !self.subagents.children.is_empty() {
             self.subagents.children.hand_down(self.inheritance());
