@@ -532,7 +532,7 @@ pub enum Refusal {
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(
-        "this is the session of a sub-agent, which has the {what} of its parent; change them in the session {session}"
+        "this is the session of a sub-agent, which has the {what} of its parent; change that in the session {session}"
     )]
     IsSubagent {
         what: &'static str,

@@ -89,7 +89,6 @@ async fn what_an_agent_has_from_its_parent_is_not_set_in_its_own_session() {
     gate.reached().await;
     says(&mut session, "it digs").await;
     let own = own_session(&session, "digger").await;
-    let mut wrong = Vec::new();
     for rests in [false, true] {
         if rests {
             gate.open();
@@ -97,7 +96,17 @@ async fn what_an_agent_has_from_its_parent_is_not_set_in_its_own_session() {
         }
         let child = daemon.client().resume(&own, json!({})).await;
         let before = daemon.state(&own).await;
+        let mut wrong = Vec::new();
+        // Who opens an agent that rests brings handlers, tools and providers of its own.
+        let own_things = [
+            "session.permissions.setRequired",
+            "session.tools.set",
+            "session.provider.add",
+        ];
         for (method, params) in inherited() {
+            if rests && own_things.contains(&method) {
+                continue;
+            }
             match child.try_call(method, params).await {
                 Err(error)
                     if error.message.contains("sub-agent")
@@ -105,12 +114,12 @@ async fn what_an_agent_has_from_its_parent_is_not_set_in_its_own_session() {
                 other => wrong.push(format!("{method}, rests: {rests}: {other:?}")),
             }
         }
+        assert!(wrong.is_empty(), "{wrong:#?}");
         let after = daemon.state(&own).await;
         assert_eq!(before.permissions, after.permissions);
         assert_eq!(before.options, after.options);
         assert_eq!((before.mode, before.agent), (after.mode, after.agent));
         child.destroy().await;
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
     daemon.finish().await;
 }

@@ -20,7 +20,7 @@ use crate::subagent::child::{ChildStatus, RunLink};
 use crate::subagent::definitions::Roster;
 use crate::subagent::permissions::ParentPermissions;
 use crate::subagent::{ChildError, SlotLease, Slots};
-use loopd_kernel::command::{Command, LastingApproval};
+use loopd_kernel::command::{Command, LastingApproval, Refusal};
 use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::policy::copies::hold_in_copies;
 use loopd_kernel::policy::planning::Planning;
@@ -248,6 +248,17 @@ impl Actor {
     pub(in crate::session) fn follow_planning(&self) {
         if !self.planning().is_on() {
             self.shells.close_sandboxed();
+        }
+    }
+
+    /// Refuses to set what a live sub-agent has from its parent.
+    pub(in crate::session) fn check_own(&self, what: &'static str) -> Result<(), SessionError> {
+        match self.subagents.parent() {
+            None => Ok(()),
+            Some(parent) => Err(SessionError::Refused(Refusal::IsSubagent {
+                what,
+                session: parent.top.clone(),
+            })),
         }
     }
 
