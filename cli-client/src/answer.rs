@@ -2,6 +2,7 @@
 //! nobody can be asked.
 
 mod plan;
+mod remedy;
 mod unasked;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use loopd_sdk::{
     UserInputResponse,
 };
 
+use self::remedy::remedy;
 pub(crate) use self::unasked::DeniedUnasked;
 use crate::terminal::{Style, Terminal};
 use crate::turnstile::Turnstile;
@@ -48,7 +50,7 @@ pub(crate) fn with_handlers(
         let denied_unasked = denied_unasked.clone();
         return config.on_permission(move |asked| {
             let what = request_line(&asked);
-            let remedy = remedy(&asked.permission_request, planning.is_on());
+            let remedy = remedy(&asked, planning.is_on());
             let denied = format!(
                 "loop: {what} was denied: it needs a permission and nobody is there to ask; {remedy}"
             );
@@ -89,6 +91,9 @@ async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecis
     if let Some(warning) = warning(request) {
         question.push_str(&terminal.styled(Style::Bad, &format!("  {}\n", for_person(warning))));
     }
+    if let Some(reason) = remedy::reason(asked) {
+        question.push_str(&terminal.styled(Style::Dim, &format!("  {}\n", for_person(&reason))));
+    }
     if let PermissionRequest::Write { diff, .. } = request {
         for line in for_person(diff).lines().take(DIFF_LINES) {
             question.push_str(&terminal.styled(Style::Dim, &format!("  {line}\n")));
@@ -98,11 +103,15 @@ async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecis
             question.push_str(&terminal.styled(Style::Dim, &format!("  … {more} more lines\n")));
         }
     }
-    let for_session = can_hold_for_session(request);
-    let prompt = if for_session {
-        "  yes, always in this session, or no? [y/a/n] "
-    } else {
-        "  yes or no? [y/n] "
+    let only_this = asked
+        .asked_because
+        .as_ref()
+        .map(|because| because.session_approval);
+    let for_session = only_this.unwrap_or_else(|| can_hold_for_session(request));
+    let prompt = match (for_session, only_this) {
+        (true, Some(_)) => "  yes, always in this session for exactly this, or no? [y/a/n] ",
+        (true, None) => "  yes, always in this session, or no? [y/a/n] ",
+        (false, _) => "  yes or no? [y/n] ",
     };
     loop {
         let Some(line) = terminal.ask(&question, prompt).await else {
@@ -185,65 +194,6 @@ pub(crate) fn describe(request: &PermissionRequest) -> String {
         | PermissionRequest::Hook { tool_name, .. } => format!("call {tool_name}"),
     };
     for_person(&text)
-}
-
-/// Says how the request can be allowed.
-fn remedy(request: &PermissionRequest, planning: bool) -> String {
-    match request {
-        PermissionRequest::Shell { .. } if planning => format!(
-            "in plan mode commands only look, whatever is allowed: allow it to look with --allow-tool '{}', or \
-             leave plan mode with --mode interactive",
-            for_person(&rule(request))
-        ),
-        PermissionRequest::Write { .. }
-        | PermissionRequest::Mcp { .. }
-        | PermissionRequest::CustomTool { .. }
-            if planning =>
-        {
-            "in plan mode no rule and no option allows it: leave plan mode with --mode interactive"
-                .to_owned()
-        }
-        PermissionRequest::Write {
-            can_offer_session_approval: false,
-            ..
-        }
-        | PermissionRequest::Shell {
-            writes_protected: Some(true),
-            ..
-        } => "allow everything with --yolo; no rule covers a protected file".to_owned(),
-        PermissionRequest::Hook { .. } => {
-            "allow it at a terminal; a hook wants a person to decide".to_owned()
-        }
-        _ => format!(
-            "allow it with --allow-tool '{}', or everything with --yolo",
-            for_person(&rule(request))
-        ),
-    }
-}
-
-/// Returns the `--allow-tool` rule that would allow the request.
-fn rule(request: &PermissionRequest) -> String {
-    match request {
-        PermissionRequest::Shell {
-            commands,
-            can_offer_session_approval: true,
-            ..
-        } => match commands.as_slice() {
-            [command] => format!("shell({})", command.identifier),
-            _ => "shell".to_owned(),
-        },
-        PermissionRequest::Shell { .. } => "shell".to_owned(),
-        PermissionRequest::Write { file_name, .. } => format!("write({file_name})"),
-        PermissionRequest::Read { path, .. } => format!("read({path})"),
-        PermissionRequest::Url { url, .. } => format!("url({url})"),
-        PermissionRequest::Mcp {
-            server_name,
-            tool_name,
-            ..
-        } => format!("mcp({server_name}/{tool_name})"),
-        PermissionRequest::CustomTool { tool_name, .. }
-        | PermissionRequest::Hook { tool_name, .. } => format!("custom-tool({tool_name})"),
-    }
 }
 
 fn can_hold_for_session(request: &PermissionRequest) -> bool {

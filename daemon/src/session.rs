@@ -155,13 +155,13 @@ enum Message {
     RequirePermissions {
         client: ClientId,
         required: bool,
-        reply: oneshot::Sender<()>,
+        reply: oneshot::Sender<Result<(), SessionError>>,
     },
-    /// A client replaces the tools that it runs; the reply says whether the client is attached.
+    /// A client replaces the tools that it runs.
     SetTools {
         client: ClientId,
         tools: Vec<ClientTool>,
-        reply: oneshot::Sender<bool>,
+        reply: oneshot::Sender<Result<(), SessionError>>,
     },
     /// Changes the providers, or what the session knows of its model.
     Provide {
@@ -389,7 +389,7 @@ impl SessionHandle {
         let id = self.id.clone();
         async move {
             posted?;
-            answer.await.map_err(|_| SessionError::Faulted(id))
+            answer.await.unwrap_or(Err(SessionError::Faulted(id)))
         }
     }
 
@@ -408,11 +408,7 @@ impl SessionHandle {
         let id = self.id.clone();
         async move {
             posted?;
-            match answer.await {
-                Ok(true) => Ok(()),
-                Ok(false) => Err(SessionError::Left(id)),
-                Err(_) => Err(SessionError::Faulted(id)),
-            }
+            answer.await.unwrap_or(Err(SessionError::Faulted(id)))
         }
     }
 

@@ -14,7 +14,9 @@ use loopd_proto::id::{AgentId, RequestId, SessionId, ToolCallId};
 use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::tool::{ClientToolResult, FullResult};
 use loopd_proto::params::ui::UserInputResponse;
-use loopd_proto::permission::{PermissionDecision, PermissionPrompt, PermissionRequest};
+use loopd_proto::permission::{
+    AskedBecause, PermissionDecision, PermissionPrompt, PermissionRequest,
+};
 use loopd_proto::session::ClientTool;
 use serde::Deserialize;
 use serde_json::Value;
@@ -52,6 +54,8 @@ pub struct PermissionAsked {
     pub request_id: RequestId,
     pub permission_request: PermissionRequest,
     pub prompt_request: Option<PermissionPrompt>,
+    /// Why a person has to decide, if approving everything does not cover it.
+    pub asked_because: Option<AskedBecause>,
     /// The sub-agent that called the tool; absent for the main agent.
     pub agent_id: Option<AgentId>,
 }
@@ -62,6 +66,7 @@ impl PermissionAsked {
             request_id: asked.request_id,
             permission_request: asked.permission_request,
             prompt_request: asked.prompt_request,
+            asked_because: asked.asked_because,
             agent_id,
         }
     }

@@ -70,7 +70,9 @@ pub use loopd_proto::params::trust::{TrustChanged, TrustItem, TrustItemKind, Tru
 pub use loopd_proto::params::ui::UserInputResponse;
 pub use loopd_proto::params::usage::{LimitUsage, Metrics};
 pub use loopd_proto::params::worktree::{Worktree, WorktreeContents, WorktreeUse};
-pub use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule};
+pub use loopd_proto::permission::{
+    AskReason, AskedBecause, PermissionDecision, PermissionRequest, PermissionRule,
+};
 pub use loopd_proto::session::{AutopilotOptions, LimitKind, Mode, SessionLimits, SessionOptions};
 
 /// The version of the wire protocol this client speaks.

@@ -71,7 +71,13 @@ fn rules() -> impl Strategy<Value = Vec<PermissionRule>> {
 
 fn permissions() -> impl Strategy<Value = Permissions> {
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    let lists = (rules(), rules(), places(), proptest::option::of(place()));
+    let lists = (
+        rules(),
+        rules(),
+        places(),
+        proptest::option::of(place()),
+        rules(),
+    );
     let urls = proptest::collection::vec(select(&ADDRESSES[..]).prop_map(str::to_owned), 0..2);
     let managed = (
         rules(),
@@ -96,6 +102,8 @@ fn permissions() -> impl Strategy<Value = Permissions> {
             unrestricted_urls: switches.3,
             approved: lists.0,
             denied: lists.1,
+            ask: lists.4,
+            confirmed: Vec::new(),
             directories: lists.2,
             primary_directory: lists.3,
             allowed_urls,
@@ -251,7 +259,7 @@ proptest! {
         request in request(),
     ) {
         let planning = loopd_kernel::policy::planning::Planning::No;
-        let mut parent = EffectivePermissions { permissions, may_ask, planning };
+        let mut parent = EffectivePermissions { permissions, may_ask, planning, copies: Vec::new() };
         let mut parent_cwd = cwd;
         // What an agent does in its own copy stands for what its parent does in its own place.
         let mut in_a_copy = false;

@@ -1,5 +1,7 @@
 //! Permission rules in settings that people have for other programs.
 
+mod mistakes;
+
 use std::path::Path;
 
 use loopd_tests::script::Call;
@@ -162,7 +164,7 @@ async fn what_cannot_be_enforced_is_told_with_its_line_and_asked_about() {
     session.send("go").await;
     for words in [
         "settings.json, line 3: `Bash(* --force)` in `deny`",
-        "settings.json, line 4: `Tsak` in `deny`",
+        "settings.json, line 4: `Tsak` in `deny` is about no tool that rules can name (did you mean `task`?)",
         "settings.json, line 6: `defaultMode` of `permissions` is not used",
     ] {
         told(&mut session, words).await;
@@ -170,6 +172,80 @@ async fn what_cannot_be_enforced_is_told_with_its_line_and_asked_about() {
     let (id, _) = session.permission().await;
     session.decide(&id, json!({"kind": "approve-once"})).await;
     session.next("session.idle").await;
+    daemon.finish().await;
+}
+
+/// A session that works in a folder of the project has the rules of the project as they are meant there.
+#[tokio::test]
+async fn relative_paths_begin_in_the_folder_of_their_settings() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([
+            view("root", "../secrets/key"),
+            view("name", "../top.env"),
+            bash("cat", "cat ../secrets/key"),
+            view("here", "secrets/key"),
+            view("own", "own/key"),
+        ]),
+        Turn::any().says("done"),
+    ])
+    .await;
+    std::fs::create_dir_all(daemon.file(".git")).unwrap();
+    let rules = json!({"deny": ["Read(secrets/**)", "Read(./top.env)"]});
+    write(daemon.work(), ".claude/settings.json", &settings(&rules));
+    let rules = json!({"deny": ["Read(own/**)"]});
+    write(
+        daemon.work(),
+        "sub/.claude/settings.json",
+        &settings(&rules),
+    );
+    for file in ["secrets/key", "top.env", "sub/secrets/key", "sub/own/key"] {
+        write(daemon.work(), file, "secret");
+    }
+    let mut session = daemon
+        .client()
+        .create(json!({"requestPermission": true, "workingDirectory": daemon.file("sub")}))
+        .await;
+    session.approve_all().await;
+    session.ask("go").await;
+    let ends = ends(&mut session).await;
+    let done = ends.iter().filter(|end| end.1).map(|end| end.0.as_str());
+    assert_eq!(done.collect::<Vec<_>>(), ["here"]);
+    daemon.finish().await;
+}
+
+/// The user's own settings are about every project: its root, and where the session works.
+#[tokio::test]
+async fn relative_paths_of_own_settings_begin_in_the_project() {
+    let home = tempfile::tempdir().unwrap();
+    let rules = json!({"deny": ["Read(secrets/**)"]});
+    write(home.path(), ".claude/settings.json", &settings(&rules));
+    let script = loopd_tests::Script::play([
+        Turn::user("go").calls([
+            view("root", "../secrets/key"),
+            view("here", "secrets/key"),
+            view("fine", "fine/key"),
+        ]),
+        Turn::any().says("done"),
+    ])
+    .await;
+    let daemon = Daemon::builder()
+        .script(script)
+        .env("HOME", home.path().to_str().unwrap())
+        .start()
+        .await;
+    std::fs::create_dir_all(daemon.file(".git")).unwrap();
+    for file in ["secrets/key", "sub/secrets/key", "sub/fine/key"] {
+        write(daemon.work(), file, "secret");
+    }
+    let mut session = daemon
+        .client()
+        .create(json!({"requestPermission": true, "workingDirectory": daemon.file("sub")}))
+        .await;
+    session.approve_all().await;
+    session.ask("go").await;
+    let ends = ends(&mut session).await;
+    let done = ends.iter().filter(|end| end.1).map(|end| end.0.as_str());
+    assert_eq!(done.collect::<Vec<_>>(), ["fine"]);
     daemon.finish().await;
 }
 

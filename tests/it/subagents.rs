@@ -12,9 +12,11 @@ mod notice;
 mod permission;
 mod promotion;
 mod restart;
+mod settings;
 mod stopping;
 mod talk;
 mod worktree;
+mod worktree_rules;
 
 use loopd_tests::{Daemon, Gate, Script, Session, Turn, call};
 use serde_json::{Value, json};

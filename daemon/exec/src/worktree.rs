@@ -63,6 +63,8 @@ pub struct Worktree {
     pub cwd: PathBuf,
     /// The repository of the worktree.
     pub repository: PathBuf,
+    /// The top of the working tree that was copied.
+    pub copied: PathBuf,
     /// The full hash of the commit that it started from.
     pub commit: String,
     /// Filters of the repository that were not run. Their files are as git stores them; those of

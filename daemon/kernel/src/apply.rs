@@ -264,7 +264,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 call.advance(CallEvent::PermissionRequested { request });
             }
             let asks = Asks::Permission(Box::new(asked.permission_request.clone()));
+            let because = asked.asked_because.clone();
             state.questions.open(&asked.request_id, state.seq, asks);
+            state.questions.give_reason(&asked.request_id, because);
         }
         Durable::PermissionCompleted(completed) => {
             if let Some(call) = &completed.tool_call_id
@@ -316,6 +318,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
             approved.retain(|rule| !change.removed.contains(rule));
             approved.extend(change.added.iter().cloned());
+            let confirmed = change.confirmed.iter().cloned();
+            state.permissions.confirmed.extend(confirmed);
         }
         Durable::Queued(queued) => queue::enter(state, queued),
         Durable::QueueItemMoved(moved) => queue::move_to(state, moved),
@@ -423,12 +427,14 @@ fn unanswered(state: &mut State, request: &RequestId) {
         return;
     };
     let permission = Box::new(permission.clone());
+    let because = question.and_then(|question| question.because.clone());
     let call = call_of(&permission).and_then(|call| turn_call(state, &call));
     let tool = call.map(|call| call.call.name.clone()).unwrap_or_default();
     state.unanswered.push_back(UnansweredPermission {
         request: request.clone(),
         tool,
         permission,
+        because,
     });
     while state.unanswered.len() > UNANSWERED_KEPT {
         state.unanswered.pop_front();

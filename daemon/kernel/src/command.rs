@@ -37,6 +37,7 @@ pub use super::effect::{Effect, EffectStart, RememberScope};
 use super::guards::{ClientGuards, GuardJoined, GuardLeft};
 use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::policy::Whereabouts;
+use super::policy::copies::{RepositoryCopy, hold_in_copies};
 use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
@@ -108,6 +109,10 @@ impl DecideEnv<'_> {
         }
         if state.stance_in_force() == Stance::Plan {
             keep_to_looking(own.to_mut());
+        }
+        let copies: Vec<RepositoryCopy> = state.tasks.copies().collect();
+        if !copies.is_empty() {
+            hold_in_copies(own.to_mut(), &copies);
         }
         own
     }
@@ -270,6 +275,8 @@ pub enum Command {
         request: RequestId,
         decision: PermissionDecision,
     },
+    /// Everything is approved: a question that this covers needs no answer.
+    SettlePermission(RequestId),
     AnswerTool {
         request: RequestId,
         outcome: CallOutcome,
@@ -527,7 +534,7 @@ pub enum Refusal {
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(
-        "this is the session of a sub-agent, which has the {what} of its parent; change them in the session {session}"
+        "this is the session of a sub-agent, which has the {what} of its parent; change that in the session {session}"
     )]
     IsSubagent {
         what: &'static str,

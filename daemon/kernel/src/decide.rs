@@ -6,6 +6,7 @@
 mod abort;
 mod agents;
 mod answer;
+mod asking;
 mod autopilot;
 mod fleet;
 mod form;
@@ -52,7 +53,10 @@ pub fn decide(
         Command::Suspend => Ok(life::suspend(state, env)),
         Command::Shutdown { error } => Ok(life::shutdown(state, error, env)),
 
-        Command::SetSubagents(subagents) => Ok(settings::subagents(state, subagents)),
+        Command::SetSubagents(subagents) => {
+            settings::inherited::check(state, "settings for sub-agents", env)?;
+            Ok(settings::subagents(state, subagents))
+        }
         Command::TaskStarted(start) => tasks::started(state, *start, env),
         Command::TaskProcess { id, pid } => Ok(tasks::process(state, id, pid)),
         Command::TaskEnded { id, end } => Ok(tasks::ended(state, &id, end, env)),
@@ -140,7 +144,10 @@ pub fn decide(
         Command::GuardsChanged => Ok(hooks::guards_changed(state)),
         Command::GuardJoined(joined) => Ok(guards::joined(state, &joined)),
         Command::GuardLeft(left) => Ok(guards::left(state, &left)),
-        Command::LiftGuards => Ok(guards::lift(state)),
+        Command::LiftGuards => {
+            settings::inherited::check(state, "hooks", env)?;
+            Ok(guards::lift(state))
+        }
         Command::HooksAnswered {
             asked,
             verdict,
@@ -159,6 +166,7 @@ pub fn decide(
         Command::AnswerPermission { request, decision } => {
             answer::permission(state, &request, decision, env)
         }
+        Command::SettlePermission(request) => Ok(asking::settle(state, &request, env)),
         Command::AnswerTool { request, outcome } => Ok(answer::tool(state, &request, outcome, env)),
         Command::AnswerUserInput {
             request,
@@ -188,15 +196,21 @@ pub fn decide(
         } => answer::elicitation(state, &request, action, content),
 
         Command::SetName { name, by } => Ok(settings::name(state, name, by)),
-        Command::SetMode { mode, expected } => Ok(settings::mode(state, mode, expected, env)),
-        Command::PauseAutopilot(paused) => Ok(autopilot::pause(state, paused, env)),
+        Command::SetMode { mode, expected } => {
+            settings::inherited::check(state, "mode", env)?;
+            Ok(settings::mode(state, mode, expected, env))
+        }
+        Command::PauseAutopilot(paused) => {
+            settings::inherited::check(state, "autopilot", env)?;
+            Ok(autopilot::pause(state, paused, env))
+        }
         Command::SetModel(choice) => Ok(settings::model(state, *choice)),
         Command::SetReasoningEffort {
             effort,
             default_model,
         } => Ok(settings::effort(state, effort, default_model)),
         Command::UpdateOptions(patch) => {
-            settings::inherited::check_options(state, env)?;
+            settings::inherited::check(state, "options", env)?;
             Ok(settings::options(state, &patch, env))
         }
         Command::ChangePermissions(change) => {
@@ -204,7 +218,10 @@ pub fn decide(
             settings::permissions::change(state, change, env)
         }
         Command::Grant(grant) => Ok(answer::grant(state, &grant)),
-        Command::SelectAgent(pick) => settings::agent(state, pick),
+        Command::SelectAgent(pick) => {
+            settings::inherited::check(state, "agent that was started", env)?;
+            settings::agent(state, pick)
+        }
         Command::WriteTodos(inputs) => todos::write(state, inputs, env),
         Command::StoreTodos { base, list } => todos::store(state, base, list),
         Command::StartFleet(order) => fleet::start(state, order, env),

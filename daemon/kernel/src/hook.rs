@@ -128,6 +128,17 @@ pub struct HookPermission {
     pub can_ask: bool,
     /// Whether a person has to decide: hooks may only deny.
     pub for_a_person: bool,
+    pub asked_by: AskedBy,
+}
+
+/// Who wants a person to be asked, besides rules about the request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AskedBy {
+    #[default]
+    Nobody,
+    /// A rule of settings about the tool.
+    ToolRule,
+    Hook,
 }
 
 /// What hooks said when the loop was about to end.

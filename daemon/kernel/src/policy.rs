@@ -8,6 +8,8 @@
 //! `policy/verdict.rs` combines the verdicts of several judges, and `policy/grant.rs` is the
 //! resulting right to run.
 
+pub mod asked;
+pub mod copies;
 mod denied_files;
 mod denied_kinds;
 pub mod grant;
@@ -25,7 +27,7 @@ mod verdict;
 
 use std::path::{Component, Path, PathBuf};
 
-use loopd_proto::permission::{PermissionRequest, PermissionRule, Permissions};
+use loopd_proto::permission::{ConfirmedRequest, PermissionRequest, PermissionRule, Permissions};
 
 use self::path_pattern::covers;
 use self::shell::Denial;
@@ -52,10 +54,12 @@ pub fn judge<'a>(
     at: impl Into<Whereabouts<'a>>,
     request: &PermissionRequest,
 ) -> Verdict {
-    match &permissions.managed {
-        Some(managed) => managed::judge(managed, permissions, at.into(), request),
-        None => judge_by_rules(permissions, at.into(), request),
-    }
+    let at = at.into();
+    let verdict = match &permissions.managed {
+        Some(managed) => managed::judge(managed, permissions, at, request),
+        None => judge_by_rules(permissions, at, request),
+    };
+    asked::weigh(verdict, permissions, at, request)
 }
 
 /// Judges a request by the session's own rules.
@@ -132,6 +136,24 @@ fn judge_as_it_is(
     } else {
         Verdict::Ask
     }
+}
+
+/// Judges a call by the rules that name its tool, whatever permission it needs.
+pub fn judge_tool(permissions: &Permissions, tool: &str) -> Verdict {
+    let managed = permissions.managed.as_deref();
+    let names =
+        |rule: &&PermissionRule| rule.kind == "tool" && rule.argument.as_deref() == Some(tool);
+    let deny = managed.map_or(&[][..], |managed| &managed.deny);
+    if let Some(rule) = permissions.denied.iter().chain(deny).find(names) {
+        return Verdict::denied_by(rule);
+    }
+    let is_confirmed = permissions
+        .confirmed
+        .contains(&ConfirmedRequest::of_tool(tool));
+    if permissions.ask.iter().any(|rule| names(&rule)) && !is_confirmed {
+        return Verdict::Ask;
+    }
+    Verdict::Allow
 }
 
 /// Returns an error for a deny rule that cannot be understood.
@@ -307,6 +329,7 @@ pub fn guarded(permissions: &Permissions) -> GuardedPaths {
     let managed = permissions.managed.as_deref();
     let deny = managed.map_or(&[][..], |managed| &managed.deny);
     let ask = managed.map_or(&[][..], |managed| &managed.ask);
+    let ask: Vec<&PermissionRule> = ask.iter().chain(&permissions.ask).collect();
     let denied = || permissions.denied.iter().chain(deny);
     let of_kind = |rule: &PermissionRule, kind: &str| {
         rule.argument.clone().filter(|argument| {
@@ -320,7 +343,7 @@ pub fn guarded(permissions: &Permissions) -> GuardedPaths {
             .filter_map(|rule| of_kind(rule, "read"))
             .collect(),
         writes: denied()
-            .chain(ask)
+            .chain(ask.iter().copied())
             .filter_map(|rule| of_kind(rule, "write"))
             .collect(),
     }

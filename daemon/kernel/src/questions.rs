@@ -7,7 +7,7 @@
 use loopd_proto::event::ask::{AutoModeSwitchRequested, ElicitationRequested, UserInputRequested};
 use loopd_proto::event::fact::{Asked, PlanAsked};
 use loopd_proto::id::{RequestId, Seq};
-use loopd_proto::permission::PermissionRequest;
+use loopd_proto::permission::{AskedBecause, PermissionRequest};
 
 use crate::apply::call_of;
 use crate::state::{Stage, Turn};
@@ -25,6 +25,8 @@ pub struct OpenQuestion {
     /// The position in the log of the event that asks.
     pub seq: Seq,
     pub asks: Asks,
+    /// Why a person has to decide about a permission, if approving everything does not cover it.
+    pub because: Option<AskedBecause>,
 }
 
 /// What a question asks, in as much detail as is needed to find out who can answer it.
@@ -127,7 +129,16 @@ impl Questions {
             request: request.clone(),
             seq,
             asks,
+            because: None,
         });
+    }
+
+    /// Adds why a person has to decide about an open question.
+    pub(super) fn give_reason(&mut self, request: &RequestId, because: Option<AskedBecause>) {
+        let mut open = self.open.iter_mut();
+        if let Some(question) = open.find(|question| question.request == *request) {
+            question.because = because;
+        }
     }
 
     pub(super) fn close(&mut self, request: &RequestId) {

@@ -9,7 +9,7 @@ use loopd_proto::event::research::ResearchStarted;
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
-use loopd_proto::permission::{PermissionRequest, Permissions};
+use loopd_proto::permission::{AskedBecause, PermissionRequest, Permissions};
 use loopd_proto::run_scope::RunScope;
 use loopd_proto::session::{Mode, SessionOptions};
 use loopd_proto::time::Timestamp;
@@ -212,6 +212,8 @@ pub struct UnansweredPermission {
     /// The tool that was called.
     pub tool: String,
     pub permission: Box<PermissionRequest>,
+    /// Why a person has to decide, if approving everything does not cover it.
+    pub because: Option<AskedBecause>,
 }
 
 /// A message that the loop has finished with.

@@ -14,6 +14,7 @@ use loopd_proto::id::{MessageId, TaskId, ToolCallId};
 use loopd_proto::time::Timestamp;
 
 use super::budget::Spend;
+use super::policy::copies::RepositoryCopy;
 
 /// The tasks of a session, ordered by id.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -229,6 +230,13 @@ impl Tasks {
 
     pub fn iter(&self) -> impl Iterator<Item = &Task> {
         self.all.values()
+    }
+
+    /// Returns the copies of repositories that agents work or worked in.
+    pub fn copies(&self) -> impl Iterator<Item = RepositoryCopy> {
+        let agents = self.iter().filter_map(Task::agent);
+        let copies = agents.filter_map(|agent| agent.worktree.as_ref());
+        copies.map(RepositoryCopy::of_task)
     }
 
     pub fn len(&self) -> usize {

@@ -5,10 +5,11 @@
 mod autopilot;
 pub(crate) mod fleet;
 mod notice;
+mod permission;
 mod planning;
 pub(crate) mod research;
 
-use loopd_proto::permission::{PermissionRequest, PermissionRule};
+use loopd_proto::permission::PermissionRequest;
 
 pub use autopilot::NO_TASK_TO_COMPLETE;
 pub(crate) use autopilot::{
@@ -16,6 +17,10 @@ pub(crate) use autopilot::{
     STOPPED_BY_LIMIT, continued_in_vain, continued_too_often,
 };
 pub(crate) use notice::task_rested;
+#[cfg(test)]
+pub(crate) use permission::COULD_NOT_ASK;
+pub use permission::denied_by_rules;
+pub(crate) use permission::{asked_by_tool_rule, could_not_ask, warning_about};
 pub(crate) use planning::{
     PlanNext, not_in_plan_mode, plan_answer_failed, plan_approved, plan_mode_ended,
     plan_not_answered, plan_rejected, still_running,
@@ -213,24 +218,8 @@ pub const SHELL_GONE_CODE: &str = "shell_gone";
 
 pub(crate) const REJECTED_BY_USER: &str = "The user rejected this tool call.";
 
-pub(crate) const COULD_NOT_ASK: &str =
-    "Permission denied and could not request permission from user";
-
 pub(crate) fn rejected_with_feedback(feedback: &str) -> String {
     format!("{REJECTED_BY_USER} User feedback: {feedback}")
-}
-
-pub fn denied_by_rules(rules: &[PermissionRule]) -> String {
-    let named = |rule: &PermissionRule| match &rule.argument {
-        Some(argument) => format!("{}({argument})", rule.kind),
-        None => rule.kind.clone(),
-    };
-    let named: Vec<String> = rules.iter().map(named).collect();
-    let plural = if named.len() > 1 { "s" } else { "" };
-    format!(
-        "Permission denied by the rule{plural} {}.",
-        named.join(", ")
-    )
 }
 
 /// Why an agent cannot go on: its own log is not there.

@@ -1,21 +1,21 @@
 //! Reads the permission rules (`permissions`) of settings that people have for other programs.
 
-use std::collections::{BTreeMap, VecDeque};
+mod matching;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use loopd_proto::permission::PermissionRule;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use self::matching::{MOST_ENTRIES, matching};
 use super::Problem;
 use super::content_hash::ContentHash;
 use super::files::FolderReader;
 use super::hooks::{FileText, HookPlaces, Members, PROJECT_SETTINGS};
 use loopd_kernel::policy::path_pattern;
-use loopd_kernel::policy::settings::{RuleBase, SettingsRules, read};
-
-/// The most entries of folders that are looked at for files that rules with wildcards name.
-const MOST_ENTRIES: usize = 20_000;
+use loopd_kernel::policy::settings::{NotEnforced, RuleBase, SettingsRules, everything, read};
 
 /// The most rules in one list.
 const MOST_RULES: usize = 500;
@@ -70,11 +70,13 @@ impl RulePlaces {
             })
         });
         let files = own.chain(projects);
-        let files: Vec<SettingsPlace> = files.filter(|place| place.path.exists()).collect();
+        // What cannot be looked at may be there.
+        let may_be = |place: &SettingsPlace| place.path.try_exists().unwrap_or(true);
+        let files: Vec<SettingsPlace> = files.filter(may_be).collect();
         (!files.is_empty()).then(|| Self {
             files,
-            cwd: cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned()),
             root: places.root.clone().unwrap_or_else(|| cwd.to_owned()),
+            cwd: cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned()),
             user: env.get("HOME").filter(|home| !home.is_empty()).cloned(),
             tells_unreadable,
         })
@@ -98,16 +100,42 @@ pub fn load(places: &RulePlaces) -> Vec<FileRules> {
             match reader.text(&place.path) {
                 Ok(None) => None,
                 Ok(Some(text)) => of_text(place, &text, places),
-                Err(problem) => unreadable(place, problem, places),
+                Err(problem) => {
+                    let what = format!("{}; {UNREAD}", problem.what);
+                    Some(unread(place, Problem { what, ..problem }))
+                }
             }
         })
         .collect()
 }
 
-fn unreadable(place: &SettingsPlace, problem: Problem, places: &RulePlaces) -> Option<FileRules> {
-    places.tells_unreadable.then(|| FileRules {
+/// What is said of a file that cannot be read.
+const UNREAD: &str = "it may have rules, so until it can be read a person is asked about every command, \
+                      file, address and tool of others";
+
+/// Returns what counts while a file cannot be read: it may deny anything.
+fn unread(place: &SettingsPlace, problem: Problem) -> FileRules {
+    FileRules {
         file: place.path.clone(),
         problems: vec![problem],
+        rules: SettingsRules {
+            unread: everything(),
+            ..SettingsRules::default()
+        },
+        ..FileRules::default()
+    }
+}
+
+/// Returns what counts of a text that is no JSON. If it names no list that denies or asks, it has none.
+fn broken(place: &SettingsPlace, text: &str, places: &RulePlaces) -> Option<FileRules> {
+    const WRONG: &str = "is not valid JSON";
+    if text.contains("\"deny\"") || text.contains("\"ask\"") {
+        let problem = Problem::new(&place.path, format!("{WRONG}; {UNREAD}"));
+        return Some(unread(place, problem));
+    }
+    places.tells_unreadable.then(|| FileRules {
+        file: place.path.clone(),
+        problems: vec![Problem::new(&place.path, WRONG)],
         ..FileRules::default()
     })
 }
@@ -118,13 +146,10 @@ fn of_text(place: &SettingsPlace, text: &str, places: &RulePlaces) -> Option<Fil
     let stripped = json_strip_comments::strip(&mut json);
     let members = stripped.ok().and_then(|()| Members::read(&json).ok());
     let Some(members) = members else {
-        let problem = Problem::new(
-            &place.path,
-            "is not valid JSON, so that none of its rules counts",
-        );
-        return unreadable(place, problem, places);
+        return broken(place, original, places);
     };
-    let block = members.get("permissions").filter(|it| it.get() != "null")?;
+    let blocks: Vec<&RawValue> = members.all("permissions").collect();
+    let block = blocks.iter().find(|it| it.get() != "null")?;
     let mut reader = RuleReader {
         place,
         places,
@@ -141,7 +166,19 @@ fn of_text(place: &SettingsPlace, text: &str, places: &RulePlaces) -> Option<Fil
     let below = place.project.as_ref().map_or("", |(_, below)| below);
     reader.found.hash = permissions_hash(below, &permissions);
     reader.found.folder = place.project.as_ref().map(|(folder, _)| folder.clone());
-    reader.block(block);
+    if blocks.len() > 1 {
+        // One hash stands for one block, so that nothing that allows counts.
+        reader.report(
+            block,
+            "`permissions` stands there twice; only what denies or asks counts",
+        );
+    }
+    for block in &blocks {
+        reader.block(block);
+    }
+    if blocks.len() > 1 {
+        reader.found.rules.allow.clear();
+    }
     Some(reader.found)
 }
 
@@ -154,65 +191,148 @@ struct RuleReader<'a> {
 
 impl RuleReader<'_> {
     fn block(&mut self, block: &RawValue) {
+        if matches!(block.get(), "null" | "[]") {
+            return;
+        }
         let Ok(members) = Members::read(block.get()) else {
-            return self.report(block, "`permissions` has to be an object");
+            return self.mistake(block, "`permissions` has to be an object", everything());
         };
         for (name, value) in &members.0 {
             match name.as_str() {
                 "deny" | "ask" | "allow" => self.list(name, value),
-                _ => self.report(value, format!("`{name}` of `permissions` is not used")),
+                _ => self.other(name, value),
             }
         }
     }
 
+    /// Takes a member that is no list of rules, unless its name is that of one in other letters.
+    fn other(&mut self, name: &str, value: &RawValue) {
+        let shown = loopd_proto::visible::for_person(name);
+        let letters = name.to_lowercase();
+        let letters = letters.trim();
+        let meant = ["deny", "ask"].into_iter().find(|list| {
+            let is_longer = letters
+                .strip_prefix(list)
+                .is_some_and(|rest| rest.len() <= 3);
+            is_longer || (letters.starts_with("den") && *list == "deny")
+        });
+        let Some(list) = meant else {
+            return self.report(value, format!("`{shown}` of `permissions` is not used"));
+        };
+        self.report(
+            value,
+            format!("`{shown}` of `permissions` is taken for `{list}`"),
+        );
+        self.list(list, value);
+    }
+
     fn list(&mut self, name: &str, list: &RawValue) {
+        if let Ok(rule) = serde_json::from_str::<String>(list.get()) {
+            self.report(
+                list,
+                format!("`{name}` has to be a list; it is taken for a list of one rule"),
+            );
+            return self.rule(name, &rule, list);
+        }
         let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(list.get()) else {
-            return self.report(list, format!("`{name}` has to be a list of rules"));
+            if list.get() == "null" {
+                return;
+            }
+            let what = format!("`{name}` has to be a list of rules");
+            return match name {
+                "allow" => self.report(list, what),
+                _ => self.mistake(list, what, everything()),
+            };
         };
         if items.len() > MOST_RULES {
-            let what =
-                format!("`{name}` has more than {MOST_RULES} rules; the others are not used");
-            self.report(list, what);
+            self.too_many(name, list, items.get(MOST_RULES..).unwrap_or_default());
         }
         for item in items.into_iter().take(MOST_RULES) {
             match serde_json::from_str::<String>(item.get()) {
                 Ok(rule) => self.rule(name, &rule, item),
-                Err(_) => self.report(item, format!("a rule in `{name}` has to be text")),
+                Err(_) if name == "allow" => self.report(item, "a rule in `allow` has to be text"),
+                Err(_) => {
+                    self.mistake(
+                        item,
+                        format!("a rule in `{name}` has to be text"),
+                        everything(),
+                    );
+                }
             }
         }
     }
 
-    fn rule(&mut self, list: &str, text: &str, item: &RawValue) {
-        let cwd = self.places.cwd.to_string_lossy();
-        let folder = self.place.project.as_ref().map(|(folder, _)| folder);
-        let folder = folder.unwrap_or(&self.places.root).to_string_lossy();
-        let base = RuleBase {
-            cwd: &cwd,
-            folder: &folder,
+    /// Says that a list has too many rules. In the place of the others everything of their kinds is asked
+    /// about.
+    fn too_many(&mut self, name: &str, list: &RawValue, others: &[&RawValue]) {
+        let what = format!("`{name}` has more than {MOST_RULES} rules; the others are not used");
+        if name == "allow" {
+            return self.report(list, what);
+        }
+        let mut kinds: Vec<PermissionRule> = Vec::new();
+        for item in others {
+            let text = serde_json::from_str::<String>(item.get()).unwrap_or_default();
+            let name = text.split('(').next().unwrap_or_default();
+            let meant = match read(name, self.base(Path::new("/"))) {
+                Ok(rule) => vec![rule],
+                Err(error) => error.instead,
+            };
+            kinds.extend(meant);
+            kinds.dedup();
+        }
+        self.mistake(list, what, kinds);
+    }
+
+    fn base<'s>(&'s self, folder: &'s Path) -> RuleBase<'s> {
+        RuleBase {
+            folder: folder.to_str().unwrap_or_default(),
             user: self.places.user.as_deref(),
+        }
+    }
+
+    fn rule(&mut self, list: &str, text: &str, item: &RawValue) {
+        // Paths begin in the folder of the settings. Those of the user's own settings begin in the
+        // project, which is both its root and where the session works.
+        let folders = match &self.place.project {
+            Some((folder, _)) => vec![folder.clone()],
+            None if list == "allow" => vec![self.places.cwd.clone()],
+            None => vec![self.places.root.clone(), self.places.cwd.clone()],
         };
-        let shown = loopd_proto::visible::for_person(text);
-        match read(text, base) {
-            Ok(rule) => self.take(list, rule, item),
-            Err(error) if list == "allow" => {
-                self.report(
-                    item,
-                    format!("`{shown}` in `allow` is not used: it {}", error.why),
-                );
-            }
-            Err(error) => {
-                let instead = match &error.wider {
-                    Some(wider) => format!(
-                        "instead a person is asked each time about {}",
-                        everything(&wider.kind)
-                    ),
-                    None => "it is not enforced".to_owned(),
-                };
-                let what = format!("`{shown}` in `{list}` {}; {instead}", error.why);
-                self.report(item, what);
-                self.found.rules.ask.extend(error.wider);
+        let mut told = false;
+        for folder in folders {
+            match read(text, self.base(&folder)) {
+                Ok(rule) => self.take(list, rule, item),
+                Err(error) => {
+                    if !std::mem::replace(&mut told, true) {
+                        self.tell(list, text, &error, item);
+                    }
+                    if list != "allow" {
+                        self.found.rules.ask.extend(error.instead);
+                    }
+                }
             }
         }
+    }
+
+    /// Says why a rule does not count as it is written, and what counts instead.
+    fn tell(&mut self, list: &str, text: &str, error: &NotEnforced, item: &RawValue) {
+        let shown = loopd_proto::visible::for_person(text);
+        if list == "allow" {
+            let what = format!("`{shown}` in `allow` is not used: it {}", error.why);
+            return self.report(item, what);
+        }
+        let instead = asked_about(&error.instead);
+        self.report(
+            item,
+            format!("`{shown}` in `{list}` {}; {instead}", error.why),
+        );
+    }
+
+    /// Says what is wrong, and lets a person be asked about what it may be about.
+    fn mistake(&mut self, value: &RawValue, what: impl Into<String>, asked: Vec<PermissionRule>) {
+        let what = format!("{}; {}", what.into(), asked_about(&asked));
+        self.report(value, what);
+        self.found.rules.ask.extend(asked);
     }
 
     fn take(&mut self, list: &str, rule: PermissionRule, item: &RawValue) {
@@ -247,57 +367,32 @@ impl RuleReader<'_> {
     }
 }
 
-fn everything(kind: &str) -> &'static str {
-    match kind {
+/// Says what a person is asked about.
+fn asked_about(rules: &[PermissionRule]) -> String {
+    if rules.is_empty() {
+        return "nothing here does that, so there is nothing to forbid".to_owned();
+    }
+    if rules == everything() {
+        return "instead a person is asked about every command, file, address and tool of others, until \
+                this is mended and the session is opened again"
+            .to_owned();
+    }
+    let what: Vec<String> = rules.iter().map(subject).collect();
+    format!("instead a person is asked about {}", what.join(", "))
+}
+
+fn subject(rule: &PermissionRule) -> String {
+    let every = match rule.kind.as_str() {
         "shell" => "every command",
         "read" => "every file that is read",
         "write" => "every file that is written",
         "url" => "every address",
-        _ => "every such call",
+        "mcp" => "every tool of a server",
+        "tool" => "every call",
+        _ => "every tool of others",
+    };
+    match &rule.argument {
+        Some(argument) => format!("{every} that `{argument}` covers"),
+        None => every.to_owned(),
     }
-}
-
-/// The files and folders that a pattern names.
-struct Matching {
-    paths: Vec<String>,
-    is_complete: bool,
-}
-
-impl Default for Matching {
-    fn default() -> Self {
-        Self {
-            paths: Vec::new(),
-            is_complete: true,
-        }
-    }
-}
-
-/// Finds what exists, the nearest folders first. Links are not followed.
-fn matching(rule: &PermissionRule, pattern: &str) -> Matching {
-    let argument = rule.argument.as_deref().unwrap_or_default();
-    let parts = pattern.split('/').take_while(|it| !it.contains(['*', '?']));
-    let start: PathBuf = std::iter::once("/").chain(parts).collect();
-    let mut found = Matching::default();
-    let mut waiting = VecDeque::from([start]);
-    let mut left = MOST_ENTRIES;
-    while let Some(folder) = waiting.pop_front() {
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            let Some(fewer) = left.checked_sub(1) else {
-                found.is_complete = false;
-                return found;
-            };
-            left = fewer;
-            let path = entry.path();
-            let shown = path.to_string_lossy();
-            if path_pattern::covers(argument, &shown) {
-                found.paths.push(shown.into_owned());
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                waiting.push_back(path);
-            }
-        }
-    }
-    found
 }

@@ -310,9 +310,14 @@ impl Actor {
                 required,
                 reply,
             } => {
+                let checked = self.check_own("handlers of permission requests");
+                if checked.is_err() {
+                    reply.send(checked).ok();
+                    return Flow::Go;
+                }
                 self.clients.require_permissions(client, required);
                 self.hand_down();
-                reply.send(()).ok();
+                reply.send(Ok(())).ok();
                 self.deny_declined().await
             }
             Message::SetTools {
@@ -320,11 +325,17 @@ impl Actor {
                 tools,
                 reply,
             } => {
+                let checked = self.check_own("tools of clients");
+                if checked.is_err() {
+                    reply.send(checked).ok();
+                    return Flow::Go;
+                }
                 let new_names = self.clients.new_tools(client, &tools);
                 let known = self.clients.set_tools(client, tools);
                 self.hand_down();
                 self.show_open_calls(client, &new_names).await;
-                reply.send(known).ok();
+                let left = || SessionError::Left(self.state.id.clone());
+                reply.send(if known { Ok(()) } else { Err(left()) }).ok();
                 Flow::Go
             }
             Message::Provide { change, reply } => {

@@ -40,6 +40,7 @@ impl Actor {
                 models,
                 client,
             } => {
+                self.check_own("providers")?;
                 registry::check(&self.options, &providers, &models)
                     .map_err(SessionError::Invalid)?;
                 let brought = SessionOptions {

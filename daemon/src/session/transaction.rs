@@ -110,8 +110,10 @@ impl Actor {
     ) -> Result<Done, SessionError> {
         let after = self.state.seq;
         // These events change what sub-agents inherit.
-        let changes = |step: &Step| {
-            matches!(
+        let changes = |step: &Step| match step {
+            // Rules hold in the copies of repositories that agents work in.
+            Step::Store(Durable::TaskStarted(started)) => started.work.has_worktree(),
+            step => matches!(
                 step,
                 Step::Store(
                     Durable::Permissions(_)
@@ -122,7 +124,7 @@ impl Actor {
                         | Durable::AgentSelected(_)
                         | Durable::AgentDeselected(_)
                 )
-            )
+            ),
         };
         let hands_down = steps.iter().any(changes);
         self.running.transaction_ends();

@@ -2,6 +2,7 @@
 
 use loopd_proto::event::agent::Profile;
 
+use loopd_kernel::policy::copies::RepositoryCopy;
 use loopd_kernel::policy::restrict::{EffectivePermissions, Workspace, restrict_for_child};
 
 /// The permissions of a parent, and its working directory.
@@ -19,6 +20,8 @@ impl ParentPermissions {
             Some(root) => Workspace::Copy { root },
             None => Workspace::Shared { parent: &self.cwd },
         };
-        restrict_for_child(&self.effective, profile.stance, workspace)
+        let mut effective = restrict_for_child(&self.effective, profile.stance, workspace);
+        effective.copies.extend(RepositoryCopy::of_profile(profile));
+        effective
     }
 }

@@ -88,6 +88,7 @@ async fn named(
         stance: stance(agent.permission_mode),
         fork: false,
         worktree: None,
+        copied: Vec::new(),
     };
     let effort = agent.effort.as_ref().or(parent.reasoning_effort.as_ref());
     Ok(SubagentPlan {

@@ -27,12 +27,24 @@ pub(super) async fn make(
 ) -> Result<WorktreeWork, Arc<WorktreeError>> {
     let made = worktrees.create(session, cwd, env).await?;
     Ok(WorktreeWork {
+        copied: names_of(&made.copied, cwd),
         id: made.id,
         path: made.path.to_string_lossy().into_owned(),
         cwd: made.cwd.to_string_lossy().into_owned(),
         repository: made.repository.to_string_lossy().into_owned(),
         commit: made.commit,
     })
+}
+
+/// Returns the names of the folder that was copied: the real one, and the one that `cwd` begins with if
+/// that leads through links.
+fn names_of(copied: &Path, cwd: &Path) -> Vec<String> {
+    let is_it = |folder: &&Path| folder.canonicalize().is_ok_and(|real| real == copied);
+    let spelled = cwd.ancestors().find(is_it);
+    let mut names = vec![copied.to_string_lossy().into_owned()];
+    let spelled = spelled.map(|folder| folder.to_string_lossy().into_owned());
+    names.extend(spelled.filter(|name| *name != copied.to_string_lossy()));
+    names
 }
 
 /// Makes the worktree of a sub-agent that works again, if it was removed because it had no changes.
@@ -65,6 +77,7 @@ pub(super) async fn settle(
         path: work.path.clone().into(),
         cwd: work.cwd.clone().into(),
         repository: work.repository.clone().into(),
+        copied: work.repository.clone().into(),
         commit: work.commit.clone(),
         filters_off: Vec::new(),
     };

@@ -42,6 +42,7 @@ pub async fn load_rules(store: &dyn Store, places: RulePlaces) -> GatedRules {
         rules.deny.append(&mut file.rules.deny);
         rules.ask.append(&mut file.rules.ask);
         rules.allow.append(&mut file.rules.allow);
+        rules.unread.append(&mut file.rules.unread);
     }
     gated
 }

@@ -46,6 +46,9 @@ pub struct Profile {
     pub fork: bool,
     /// The copy of the repository it works in.
     pub worktree: Option<String>,
+    /// The top folder that was copied, under the names by which rules may know it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copied: Vec<String>,
 }
 
 /// How an agent treats tool calls that need a permission. Never allows more than its parent does.

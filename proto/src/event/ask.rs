@@ -6,7 +6,9 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::id::{RequestId, ToolCallId};
-use crate::permission::{PermissionOutcome, PermissionPrompt, PermissionRequest};
+use crate::permission::{
+    AskedBecause, DecisionSource, PermissionOutcome, PermissionPrompt, PermissionRequest,
+};
 
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +20,9 @@ pub struct PermissionRequested {
     /// A hook has answered; no client has to.
     #[serde(default)]
     pub resolved_by_hook: Option<bool>,
+    /// Why a person has to decide, if approving everything does not cover it.
+    #[serde(default)]
+    pub asked_because: Option<AskedBecause>,
 }
 
 #[skip_serializing_none]
@@ -27,6 +32,9 @@ pub struct PermissionCompleted {
     pub request_id: RequestId,
     pub tool_call_id: Option<ToolCallId>,
     pub result: PermissionOutcome,
+    /// Who decided, if that was not a client.
+    #[serde(default)]
+    pub decision_source: Option<DecisionSource>,
 }
 
 /// A question is closed; another event has the answer.

@@ -11,7 +11,7 @@ use crate::event::ask::{
 use crate::event::session::TokenMetrics;
 use crate::event::turn::Delivered;
 use crate::id::{MessageId, RequestId, ToolCallId};
-use crate::permission::{PermissionRule, Permissions};
+use crate::permission::{ConfirmedRequest, PermissionRule, Permissions};
 use crate::run_scope::RunScope;
 use crate::session::{Mode, SessionOptions};
 
@@ -55,6 +55,9 @@ pub struct RulesChanged {
     pub removed: Vec<PermissionRule>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<PermissionRule>,
+    /// What a person approved although rules ask about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confirmed: Vec<ConfirmedRequest>,
 }
 
 /// An item entered the queue.

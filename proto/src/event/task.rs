@@ -40,6 +40,11 @@ impl TaskWork {
     pub fn is_agent(&self) -> bool {
         matches!(self, Self::Agent(_))
     }
+
+    /// Returns whether it is an agent that works in a copy of a repository.
+    pub fn has_worktree(&self) -> bool {
+        matches!(self, Self::Agent(agent) if agent.worktree.is_some())
+    }
 }
 
 /// An agent in a session of its own.
@@ -75,6 +80,9 @@ pub struct WorktreeWork {
     pub cwd: String,
     pub repository: String,
     pub commit: String,
+    /// The top folder that was copied, under the names by which rules may know it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copied: Vec<String>,
 }
 
 /// Work that the daemon only lists.

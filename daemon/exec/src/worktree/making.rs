@@ -63,6 +63,7 @@ impl Worktrees {
             id,
             path,
             repository: record.repository,
+            copied: repository.top,
             commit: record.commit,
             filters_off,
         })

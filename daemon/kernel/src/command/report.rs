@@ -59,6 +59,7 @@ impl Command {
             | Self::HooksNoted { .. }
             | Self::ToolFinished { .. }
             | Self::AnswerPermission { .. }
+            | Self::SettlePermission(_)
             | Self::AnswerTool { .. }
             | Self::AnswerUserInput { .. }
             | Self::AnswerExitPlanMode { .. }

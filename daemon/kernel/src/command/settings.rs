@@ -5,7 +5,7 @@
 
 use loopd_proto::event::agent::Stance;
 use loopd_proto::event::session::AgentSelected;
-use loopd_proto::permission::{Approval, PermissionRule};
+use loopd_proto::permission::{Approval, ConfirmedRequest, PermissionRule};
 use loopd_proto::session::{CapabilitiesOverride, CustomAgent};
 
 use super::Refusal;
@@ -78,6 +78,8 @@ pub struct ModelChoice {
 pub struct LastingApproval {
     pub approval: Option<Approval>,
     pub domain: Option<String>,
+    /// What a rule asks about and was approved.
+    pub confirmed: Option<ConfirmedRequest>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -177,6 +177,7 @@ pub(super) fn close_waiting(decision: &mut Decision, turn: &Turn, code: &str, te
                     request_id: request.clone(),
                     tool_call_id: Some(id.clone()),
                     result: PermissionOutcome::Cancelled { reason: None },
+                    decision_source: None,
                 }));
             }
             CallStage::External { request } => {

@@ -7,9 +7,10 @@ use loopd_proto::event::ask::{
 use loopd_proto::event::fact::{Answered, Asked, PermissionsSet, RulesChanged};
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::RequestId;
+use loopd_proto::id::{RequestId, ToolCallId};
 use loopd_proto::permission::{
-    Approval, PermissionDecision, PermissionOutcome, PermissionRequest, Permissions,
+    Approval, AskReason, AskedBecause, ConfirmedRequest, DecisionSource, PermissionDecision,
+    PermissionOutcome, PermissionRequest, Permissions,
 };
 use serde_json::Value;
 
@@ -47,35 +48,66 @@ pub(super) fn permission(
     let Some(permission) = question.and_then(|question| question.asks.permission()) else {
         return Ok(Decision::answering(Answer::Accepted(false)));
     };
+    let because = question.and_then(|question| question.because.as_ref());
     let mut decision = Decision::answering(Answer::Accepted(true));
     let (result, refusal) = match denied_meanwhile(state, permission, &decided, env) {
         Some(denied) => denied,
-        None => weigh(state, permission, decided, &mut decision),
+        None => weigh(state, (permission, because), decided, &mut decision),
     };
-    decision.store(Durable::PermissionCompleted(PermissionCompleted {
-        request_id: request.clone(),
-        tool_call_id: Some(call.call.id.clone()),
-        result,
-    }));
     match refusal {
-        // The tool may have been excluded since.
-        None if (env.tool_origin)(&call.call.name).is_none() => {
-            let outcome = CallOutcome::failure("failure", texts::tool_is_gone(&call.call.name));
+        None => {
+            let grant = Grant::by_person(permission.clone());
+            permit(state, request, (result, None), grant, &mut decision, env);
+        }
+        Some(outcome) => {
+            completed(&mut decision, request, &call.call.id, (result, None));
             finish_into(state, turn, call, outcome, &mut decision, env);
         }
-        None => {
-            let origin = match permission {
-                // Such a request says nothing about where its tool runs.
-                PermissionRequest::Hook { .. } => (env.tool_origin)(&call.call.name),
-                _ => None,
-            };
-            let origin = origin.unwrap_or_else(|| ToolOrigin::of(permission));
-            let grant = Grant::by_person(permission.clone());
-            permitted(state, turn, call, origin, grant, &mut decision, env);
-        }
-        Some(outcome) => finish_into(state, turn, call, outcome, &mut decision, env),
     }
     Ok(decision)
+}
+
+fn completed(
+    decision: &mut Decision,
+    request: &RequestId,
+    call: &ToolCallId,
+    (result, decision_source): (PermissionOutcome, Option<DecisionSource>),
+) {
+    decision.store(Durable::PermissionCompleted(PermissionCompleted {
+        request_id: request.clone(),
+        tool_call_id: Some(call.clone()),
+        result,
+        decision_source,
+    }));
+}
+
+/// Permits the call that waits for the answer to a request. Returns whether there is one.
+pub(super) fn permit(
+    state: &State,
+    request: &RequestId,
+    outcome: (PermissionOutcome, Option<DecisionSource>),
+    grant: Grant,
+    decision: &mut Decision,
+    env: &mut DecideEnv<'_>,
+) -> bool {
+    let Some((turn, call)) = waiting_call(state, request, CallReport::PermissionDecided) else {
+        return false;
+    };
+    completed(decision, request, &call.call.id, outcome);
+    let present = (env.tool_origin)(&call.call.name);
+    let origin = match grant.request() {
+        // Such a request says nothing about where its tool runs.
+        Some(PermissionRequest::Hook { .. }) | None => present,
+        Some(permission) => Some(ToolOrigin::of(permission)),
+    };
+    // The tool may have been excluded since.
+    if let (Some(_), Some(origin)) = (present, origin) {
+        permitted(state, turn, call, origin, grant, decision, env);
+    } else {
+        let outcome = CallOutcome::failure("failure", texts::tool_is_gone(&call.call.name));
+        finish_into(state, turn, call, outcome, decision, env);
+    }
+    true
 }
 
 /// Takes a decision about a call whose turn ended before anybody decided. The call will not run any
@@ -99,7 +131,10 @@ fn late_permission(
     let mut decision = Decision::answering(Answer::Accepted(true));
     let (_, refusal) = match denied_meanwhile(state, &closed.permission, &decided, env) {
         Some(denied) => denied,
-        None => weigh(state, &closed.permission, decided, &mut decision),
+        None => {
+            let asked = (&*closed.permission, closed.because.as_ref());
+            weigh(state, asked, decided, &mut decision)
+        }
     };
     let refusal = refusal.map(|outcome| outcome.result.content);
     let text = texts::late_permission(&closed.tool, &closed.permission, refusal.as_deref());
@@ -135,12 +170,34 @@ pub(super) fn denied_meanwhile(
 /// Returns the outcome of a decision and, if it is a refusal, the result of the call.
 pub(super) fn weigh(
     state: &State,
-    permission: &PermissionRequest,
+    (permission, because): (&PermissionRequest, Option<&AskedBecause>),
     decided: PermissionDecision,
     decision: &mut Decision,
 ) -> (PermissionOutcome, Option<CallOutcome>) {
+    let could_not_ask = || CallOutcome::failure("denied", texts::could_not_ask(because));
     match decided {
         PermissionDecision::ApproveOnce {} => (PermissionOutcome::Approved {}, None),
+        // A rule asks about it: exactly this is not asked about again, and no rule is added.
+        PermissionDecision::ApproveForSession { .. }
+            if because.is_some_and(|because| because.reason == AskReason::AskRule) =>
+        {
+            let confirmed = ConfirmedRequest::of(permission);
+            let confirmed = confirmed.filter(|_| because.is_some_and(|it| it.session_approval));
+            let approval = match permission {
+                PermissionRequest::Shell {
+                    full_command_text, ..
+                } => Some(Approval::Commands {
+                    command_identifiers: vec![full_command_text.clone()],
+                }),
+                _ => approval_for(permission),
+            };
+            let approval = approval.filter(|_| confirmed.is_some());
+            confirm(state, decision, confirmed);
+            let outcome = approval.map_or(PermissionOutcome::Approved {}, |approval| {
+                PermissionOutcome::ApprovedForSession { approval }
+            });
+            (outcome, None)
+        }
         PermissionDecision::ApproveForSession { approval, domain } => {
             let approval = approval.or_else(|| approval_for(permission));
             allow(state, decision, approval.as_ref(), domain);
@@ -184,11 +241,11 @@ pub(super) fn weigh(
         }
         PermissionDecision::UserNotAvailable {} => (
             PermissionOutcome::DeniedNoApprovalRuleAndCouldNotRequestFromUser {},
-            Some(CallOutcome::failure("denied", texts::COULD_NOT_ASK)),
+            Some(could_not_ask()),
         ),
         PermissionDecision::Cancelled { reason } => (
             PermissionOutcome::Cancelled { reason },
-            Some(CallOutcome::failure("denied", texts::COULD_NOT_ASK)),
+            Some(could_not_ask()),
         ),
     }
 }
@@ -231,7 +288,32 @@ pub(super) fn grant(state: &State, grant: &LastingApproval) -> Decision {
         grant.approval.as_ref(),
         grant.domain.clone(),
     );
+    confirm(state, &mut decision, grant.confirmed.clone());
     decision
+}
+
+/// The most requests that are kept as approved although rules ask about them.
+const MOST_CONFIRMED: usize = 10_000;
+
+/// Stores what a person approved for the session although a rule asks about it.
+fn confirm(state: &State, decision: &mut Decision, confirmed: Option<ConfirmedRequest>) {
+    let known = &state.permissions.confirmed;
+    let is_new = |request: &ConfirmedRequest| !known.contains(request);
+    let Some(confirmed) = confirmed.filter(is_new) else {
+        return;
+    };
+    if state.subagent.is_some() {
+        decision.run(Effect::GrantAbove(LastingApproval {
+            approval: None,
+            domain: None,
+            confirmed: Some(confirmed),
+        }));
+    } else if known.len() < MOST_CONFIRMED {
+        decision.store(Durable::RulesChanged(RulesChanged {
+            confirmed: vec![confirmed],
+            ..RulesChanged::default()
+        }));
+    }
 }
 
 pub(super) fn allow(
@@ -246,6 +328,7 @@ pub(super) fn allow(
         decision.run(Effect::GrantAbove(LastingApproval {
             approval: approval.cloned(),
             domain,
+            confirmed: None,
         }));
         return;
     }

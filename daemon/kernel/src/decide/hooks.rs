@@ -11,7 +11,8 @@ use loopd_proto::id::ToolCallId;
 use loopd_proto::permission::{PermissionOutcome, PermissionPrompt};
 
 use super::abort::INTERRUPT_CODE;
-use super::tools::{ask_person, finish_into, open_call, permitted};
+use super::asking::ask_person;
+use super::tools::{finish_into, open_call, permitted};
 use super::turn::{end_turn, next_turn};
 use super::{autopilot, queue, rest};
 use crate::command::{CallOutcome, DecideEnv, Decision, Effect};
@@ -19,7 +20,7 @@ use crate::guards::ClientGuards;
 use crate::hook::{Guarded, HookPermission, HookVerdict, StopAnswered};
 use crate::model::ToolCall;
 use crate::policy::grant::Grant;
-use crate::policy::{Verdict, judge, managed};
+use crate::policy::{Verdict, asked, judge};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
 use crate::tool_call::{CallReport, CallStage};
@@ -202,7 +203,7 @@ pub(super) fn permission(
     // person to decide. There a hook can deny, and nothing else.
     let for_a_person = asked.for_a_person
         || env.planning(state).is_on()
-        || managed::wants_a_person(
+        || asked::wants_a_person(
             &env.permissions(state),
             env.whereabouts(state),
             &asked.request,
@@ -218,7 +219,7 @@ pub(super) fn permission(
                 turn,
                 call,
                 asked.request,
-                asked.can_ask,
+                (asked.can_ask, asked.asked_by),
                 &mut decision,
                 env,
             );
@@ -254,11 +255,13 @@ fn answered_by_hook(
             prompt_request: Some(PermissionPrompt::from(&asked.request)),
             permission_request: asked.request.clone(),
             resolved_by_hook: Some(true),
+            asked_because: None,
         }))
         .store(Durable::PermissionCompleted(PermissionCompleted {
             request_id,
             tool_call_id: Some(asked.call.clone()),
             result,
+            decision_source: None,
         }));
 }
 

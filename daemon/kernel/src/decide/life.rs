@@ -476,6 +476,7 @@ fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why:
                 request_id: request.clone(),
                 tool_call_id: Some(id.clone()),
                 result: PermissionOutcome::Cancelled { reason: None },
+                decision_source: None,
             }));
             texts::INTERRUPTED
         }

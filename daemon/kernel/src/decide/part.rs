@@ -5,12 +5,15 @@
 use loopd_proto::event::Durable;
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::id::RequestId;
-use loopd_proto::permission::{PermissionDecision, PermissionOutcome, PermissionRequest};
+use loopd_proto::permission::{
+    DecisionSource, PermissionDecision, PermissionOutcome, PermissionRequest,
+};
 
 use super::answer::{denied_meanwhile, weigh};
-use super::tools::{by_rules, requested};
+use super::asking::{self, requested};
+use super::tools::by_rules;
 use crate::command::{Answer, DecideEnv, Decision, Effect, PartAsked};
-use crate::hook::HookVerdict;
+use crate::hook::{AskedBy, HookVerdict};
 use crate::policy::grant::{Grant, NotGranted};
 use crate::policy::{Verdict, planning};
 use crate::state::State;
@@ -36,6 +39,10 @@ pub(super) fn ask(state: &State, asked: PartAsked, env: &DecideEnv<'_>) -> Decis
         return decision;
     }
     let granted = by_rules(state, Some(permission.clone()), claim, &hooks, env);
+    let asked_by = match &hooks {
+        HookVerdict::Ask(_) => AskedBy::Hook,
+        HookVerdict::None | HookVerdict::Allow | HookVerdict::Deny(_) => AskedBy::Nobody,
+    };
     // A hook wants a person to decide, whatever else allows the part.
     let granted = match (granted, &hooks) {
         (Ok(_), HookVerdict::Ask(_)) => Err(NotGranted {
@@ -50,8 +57,10 @@ pub(super) fn ask(state: &State, asked: PartAsked, env: &DecideEnv<'_>) -> Decis
             verdict: Verdict::Deny(rules),
             ..
         }) => decided(&mut decision, request, Err(texts::denied_by_rules(&rules))),
-        Err(_) if !can_ask => {
-            decided(&mut decision, request, Err(texts::COULD_NOT_ASK.to_owned()));
+        Err(not) if !can_ask => {
+            let because = asking::because(state, &not.request, asked_by, env);
+            let why = texts::could_not_ask(because.as_ref());
+            decided(&mut decision, request, Err(why));
         }
         Err(NotGranted {
             request: wanted, ..
@@ -63,7 +72,7 @@ pub(super) fn ask(state: &State, asked: PartAsked, env: &DecideEnv<'_>) -> Decis
                 | HookVerdict::Ask(None)
                 | HookVerdict::Deny(_) => *wanted,
             };
-            decision.store(requested(state, request, wanted, env));
+            decision.store(requested(state, request, wanted, asked_by, env));
         }
     }
     decision
@@ -80,9 +89,14 @@ pub(super) fn answered(
     let mut decision = Decision::answering(Answer::Accepted(true));
     let (result, refusal) = match denied_meanwhile(state, permission, &decided_by_person, env) {
         Some(denied) => denied,
-        None => weigh(state, permission, decided_by_person, &mut decision),
+        None => {
+            let question = state.questions.get(request);
+            let because = question.and_then(|question| question.because.as_ref());
+            let asked = (permission, because);
+            weigh(state, asked, decided_by_person, &mut decision)
+        }
     };
-    completed(&mut decision, request, result);
+    completed(&mut decision, request, (result, None));
     let refusal = refusal.map(|outcome| outcome.result.content);
     // Plan mode may have begun while the person was asked.
     let refusal = refusal.or_else(|| refused_while_planning(state, "bash", permission, env));
@@ -98,17 +112,33 @@ pub(super) fn answered(
 pub(super) fn close(state: &State, decision: &mut Decision) {
     for (request, _) in state.questions.parts() {
         let result = PermissionOutcome::Cancelled { reason: None };
-        completed(decision, request, result);
+        completed(decision, request, (result, None));
         let why = texts::INTERRUPTED.to_owned();
         decided(decision, request.clone(), Err(why));
     }
 }
 
-fn completed(decision: &mut Decision, request: &RequestId, result: PermissionOutcome) {
+/// Permits a part without a person.
+pub(super) fn permit(
+    decision: &mut Decision,
+    request: &RequestId,
+    outcome: (PermissionOutcome, Option<DecisionSource>),
+    grant: Grant,
+) {
+    completed(decision, request, outcome);
+    decided(decision, request.clone(), Ok(grant));
+}
+
+fn completed(
+    decision: &mut Decision,
+    request: &RequestId,
+    (result, decision_source): (PermissionOutcome, Option<DecisionSource>),
+) {
     decision.store(Durable::PermissionCompleted(PermissionCompleted {
         request_id: request.clone(),
         tool_call_id: None,
         result,
+        decision_source,
     }));
 }
 

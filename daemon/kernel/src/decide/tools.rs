@@ -1,24 +1,25 @@
 //! Tool calls, from the model's request to their only result.
 
-use loopd_proto::event::ask::{Completed, PermissionRequested, UserInputRequested};
+use loopd_proto::event::ask::{Completed, UserInputRequested};
 use loopd_proto::event::fact::Asked;
 use loopd_proto::event::tool::{ExternalToolRequested, ToolComplete, ToolError, ToolResult};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{RequestId, ToolCallId};
-use loopd_proto::permission::{PermissionPrompt, PermissionRequest};
+use loopd_proto::permission::PermissionRequest;
 
 use super::abort::INTERRUPT_CODE;
+use super::asking::ask_person;
 use super::turn::{self, Stop};
 use super::{autopilot, hooks, plan, tasks};
 use crate::changed_shells::input_of;
 use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
-use crate::hook::{HookPermission, HookVerdict};
+use crate::hook::{AskedBy, HookPermission, HookVerdict};
 use crate::policy::grant::{Grant, NotGranted};
 use crate::policy::planning::ToolClaim;
 use crate::policy::typed::{self, UnfinishedLine};
-use crate::policy::{Verdict, managed, planning, protected};
+use crate::policy::{self, Verdict, asked, planning};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
 use crate::tool_call::{Ahead, CallReport, CallStage, CallState, ToolOrigin, UserQuestion};
@@ -81,6 +82,18 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
     if let HookVerdict::Ask(why) = &assessed.hooks {
         granted = granted.and_then(|grant| Err(confirmed_by_person(call, grant, why.clone())));
     }
+    let by_name = policy::judge_tool(&permissions, &call.call.name);
+    match &by_name {
+        Verdict::Allow => {}
+        Verdict::Ask => {
+            let why = texts::asked_by_tool_rule(&call.call.name);
+            granted = granted.and_then(|grant| Err(confirmed_by_person(call, grant, Some(why))));
+        }
+        Verdict::Deny(rules) => {
+            let outcome = CallOutcome::failure("denied", texts::denied_by_rules(rules));
+            return finish(state, turn, call, outcome, env);
+        }
+    }
     match granted {
         Ok(grant) => {
             make_ready(assessed.ahead, &mut decision);
@@ -109,9 +122,13 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
                 | HookVerdict::Ask(None)
                 | HookVerdict::Deny(_) => *request,
             };
-            let for_a_person =
-                managed::wants_a_person(&permissions, env.whereabouts(state), &request)
-                    || matches!(assessed.hooks, HookVerdict::Ask(_));
+            let asked_by = match (&assessed.hooks, &by_name) {
+                (HookVerdict::Ask(_), _) => AskedBy::Hook,
+                (_, Verdict::Ask) => AskedBy::ToolRule,
+                _ => AskedBy::Nobody,
+            };
+            let for_a_person = asked_by != AskedBy::Nobody
+                || asked::wants_a_person(&permissions, env.whereabouts(state), &request);
             if (env.hooks.permission)(&call.call) {
                 decision.run(Effect::AskHooks(HookPermission {
                     turn: turn.key.clone(),
@@ -120,12 +137,14 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
                     origin: assessed.origin,
                     can_ask: assessed.can_ask,
                     for_a_person,
+                    asked_by,
                 }));
                 return decision;
             }
             drop(permissions);
             let can_ask = assessed.can_ask;
-            ask_person(state, turn, call, request, can_ask, &mut decision, env);
+            let asked = (can_ask, asked_by);
+            ask_person(state, turn, call, request, asked, &mut decision, env);
             if can_ask {
                 make_ready(assessed.ahead, &mut decision);
             }
@@ -152,7 +171,7 @@ pub(super) fn by_rules(
                 request,
             }),
             HookVerdict::Allow,
-        ) if !managed::wants_a_person(&permissions, env.whereabouts(state), &request) => {
+        ) if !asked::wants_a_person(&permissions, env.whereabouts(state), &request) => {
             Ok(Grant::by_person(*request))
         }
         (granted, _) => granted,
@@ -180,50 +199,6 @@ fn cannot_compare(
         UnfinishedLine::Unknown => texts::TYPED_AFTER_UNKNOWN,
     };
     typed::is_compared(&env.permissions(state)).then(|| CallOutcome::failure("denied", text))
-}
-
-/// Asks a person to permit a call, or refuses the call if nobody can be asked.
-pub(super) fn ask_person(
-    state: &State,
-    turn: &Turn,
-    call: &CallState,
-    request: PermissionRequest,
-    can_ask: bool,
-    decision: &mut Decision,
-    env: &mut DecideEnv<'_>,
-) {
-    if !can_ask {
-        let outcome = CallOutcome::failure("denied", texts::COULD_NOT_ASK);
-        return finish_into(state, turn, call, outcome, decision, env);
-    }
-    let id = env.request();
-    decision.store(requested(state, id, request, env));
-}
-
-/// Builds the event that asks a person for a permission.
-pub(super) fn requested(
-    state: &State,
-    id: RequestId,
-    request: PermissionRequest,
-    env: &DecideEnv<'_>,
-) -> Durable {
-    let permissions = env.permissions(state);
-    let request = if protected::is_written(&permissions, env.whereabouts(state), &request) {
-        request.for_once()
-    } else {
-        request
-    };
-    let permission = if managed::wants_a_person(&permissions, env.whereabouts(state), &request) {
-        request.for_a_person()
-    } else {
-        request
-    };
-    Durable::PermissionRequested(PermissionRequested {
-        request_id: id,
-        prompt_request: Some(PermissionPrompt::from(&permission)),
-        permission_request: permission,
-        resolved_by_hook: None,
-    })
 }
 
 /// Returns the request for a person to confirm a call that would run otherwise.

@@ -100,19 +100,6 @@ pub fn against(rules: &[PermissionRule], cwd: &str, request: &PermissionRequest)
     judge_by_rules(&only, cwd.into(), request)
 }
 
-/// Whether the managed rules are the reason for a question. Then a person has to decide.
-pub(crate) fn wants_a_person(
-    permissions: &Permissions,
-    at: Whereabouts<'_>,
-    request: &PermissionRequest,
-) -> bool {
-    let Some(managed) = &permissions.managed else {
-        return false;
-    };
-    against(&managed.ask, at.cwd, request) != Verdict::Allow
-        || judge_by_rules(permissions, at, request) == Verdict::Allow
-}
-
 /// Reads the rules of an app. Relative paths are resolved against `cwd`; `user` is the user's home
 /// directory. The error names the member and the rule.
 pub fn read(

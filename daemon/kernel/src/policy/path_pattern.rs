@@ -14,6 +14,7 @@ const MOST_GAPS: usize = 3;
 /// Returns the argument of a rule about a path. The error says why it cannot be enforced.
 pub(super) fn argument(path: &str) -> Result<String, String> {
     let plain = |path: &str| !path.contains(['*', '?']);
+    let path = &without_dots(path)?;
     let path = path.strip_suffix("/**").unwrap_or(path);
     let path = match path.strip_suffix("/*") {
         Some(folder) if plain(folder) => folder,
@@ -29,6 +30,48 @@ pub(super) fn argument(path: &str) -> Result<String, String> {
         return Err(format!("has more than {MOST_GAPS} times `**`"));
     }
     Ok(format!("{MARK}{path}"))
+}
+
+/// Returns the argument for a path that may have wildcards.
+pub(super) fn with_wildcards(path: &str) -> String {
+    if path.contains(['*', '?']) {
+        format!("{MARK}{path}")
+    } else {
+        path.to_owned()
+    }
+}
+
+/// Returns the path without `.` and `..`.
+fn without_dots(path: &str) -> Result<String, String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." => match parts.pop() {
+                Some("**") => return Err("goes up from `**`".to_owned()),
+                Some("") | None => parts.push(""),
+                Some(_) => {}
+            },
+            part => parts.push(part),
+        }
+    }
+    let path = parts.join("/");
+    Ok(if path.is_empty() {
+        "/".to_owned()
+    } else {
+        path
+    })
+}
+
+/// Returns the folder before the first part of a path that is no plain name; `None` if there is none.
+pub(super) fn folder_before(path: &str) -> Option<&str> {
+    let at = path.find(['*', '?', '[', '{', '!', '\\'])?;
+    let (folder, _) = path.get(..at)?.rsplit_once('/')?;
+    // A bare name would be meant in every folder, and a slash alone is the whole project.
+    folder
+        .trim_matches(['/', '.', '~'])
+        .contains(|_| true)
+        .then_some(folder)
 }
 
 /// Returns the pattern of an argument, if it has one.
@@ -63,7 +106,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// Whether a name fits a pattern for one name.
-fn is_like(pattern: &str, name: &str) -> bool {
+pub(super) fn is_like(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut read) = (0, 0);
@@ -125,10 +168,13 @@ mod tests {
             ("/app/src/**", "/app/src"),
             ("/app/src/*", "/app/src"),
             ("/app/src", "/app/src"),
+            ("/app/sub/../src", "/app/src"),
+            ("/app/sub/../../../src", "/src"),
+            ("/app/./sub/../*.pem", "glob:/app/*.pem"),
         ] {
             assert_eq!(argument(given).as_deref(), Ok(path));
         }
-        for wrong in ["/a/[b]", "/a/{b,c}", "/**/a/**/b/**/c/**/d"] {
+        for wrong in ["/a/[b]", "/a/{b,c}", "/**/a/**/b/**/c/**/d", "/a/**/../b"] {
             assert!(argument(wrong).is_err(), "{wrong}");
         }
     }

@@ -7,6 +7,7 @@
 use loopd_proto::event::agent::Stance;
 use loopd_proto::permission::{PermissionRule, Permissions};
 
+use super::copies::RepositoryCopy;
 use super::planning::Planning;
 
 /// What a session may do without asking, and whether it may ask at all.
@@ -16,6 +17,9 @@ pub struct EffectivePermissions {
     pub may_ask: bool,
     /// Whether it only looks and plans.
     pub planning: Planning,
+    /// The copies of repositories in which rules about files hold as well. They count only with
+    /// [`hold_in_copies`](super::copies::hold_in_copies).
+    pub copies: Vec<RepositoryCopy>,
 }
 
 /// Where an agent works, in relation to its parent.
@@ -55,6 +59,7 @@ pub fn restrict_for_child(
         permissions,
         may_ask: parent.may_ask && stance != Stance::NeverAsk,
         planning: own.below(parent.planning),
+        copies: parent.copies.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loopd_proto::event::Durable;
 use loopd_proto::event::agent::{Stance, SubagentIdentity};
-use loopd_proto::id::{Seq, SessionId};
+use loopd_proto::id::{RequestId, Seq, SessionId};
 use loopd_proto::session::SessionOptions;
 use tokio::sync::oneshot;
 
@@ -20,8 +20,9 @@ use crate::subagent::child::{ChildStatus, RunLink};
 use crate::subagent::definitions::Roster;
 use crate::subagent::permissions::ParentPermissions;
 use crate::subagent::{ChildError, SlotLease, Slots};
-use loopd_kernel::command::{Command, LastingApproval};
+use loopd_kernel::command::{Command, LastingApproval, Refusal};
 use loopd_kernel::guards::ClientGuards;
+use loopd_kernel::policy::copies::hold_in_copies;
 use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::policy::restrict::{EffectivePermissions, keep_to_looking};
 use loopd_kernel::tasks::Task;
@@ -210,6 +211,7 @@ impl Actor {
                 permissions,
                 may_ask: true,
                 planning: self.planning(),
+                copies: Vec::new(),
             }
         };
         let mut effective = match (&self.subagents.parent, &self.state.subagent) {
@@ -229,6 +231,8 @@ impl Actor {
             // The parent may have found some since it handed its permissions down.
             rules.narrow(&mut effective.permissions);
         }
+        effective.copies.extend(self.state.tasks.copies());
+        hold_in_copies(&mut effective.permissions, &effective.copies);
         effective.planning = self.planning();
         effective
     }
@@ -244,6 +248,17 @@ impl Actor {
     pub(in crate::session) fn follow_planning(&self) {
         if !self.planning().is_on() {
             self.shells.close_sandboxed();
+        }
+    }
+
+    /// Refuses to set what a live sub-agent has from its parent.
+    pub(in crate::session) fn check_own(&self, what: &'static str) -> Result<(), SessionError> {
+        match self.subagents.parent() {
+            None => Ok(()),
+            Some(parent) => Err(SessionError::Refused(Refusal::IsSubagent {
+                what,
+                session: parent.top.clone(),
+            })),
         }
     }
 
@@ -304,8 +319,27 @@ impl Actor {
         }
     }
 
+    /// Answers open questions that need no answer any more, because everything is approved by now.
+    fn settle_questions(&mut self) {
+        let mut open = self.state.questions.iter();
+        let asks = open.any(|question| question.asks.permission().is_some());
+        if !asks || !self.effective_permissions().permissions.approves_all() {
+            return;
+        }
+        let open = self.state.questions.iter();
+        let open = open.filter(|question| question.asks.permission().is_some());
+        let open: Vec<RequestId> = open.map(|question| question.request.clone()).collect();
+        let reporter = self.reporter();
+        self.running.spawn(async move {
+            for request in open {
+                reporter.report(Command::SettlePermission(request)).await;
+            }
+        });
+    }
+
     /// Hands the current settings down to the sub-agents.
     pub(in crate::session) fn hand_down(&mut self) {
+        self.settle_questions();
         self.subagents.handed_down += 1;
         if !self.subagents.children.is_empty() {
             self.subagents.children.hand_down(self.inheritance());

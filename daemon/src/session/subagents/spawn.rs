@@ -225,6 +225,11 @@ impl ChildSpawner for SessionSpawner {
                 depth: self.at.snapshot.child_depth(),
                 profile: Profile {
                     worktree: spec.worktree.as_ref().map(|worktree| worktree.path.clone()),
+                    copied: spec
+                        .worktree
+                        .as_ref()
+                        .map(|worktree| worktree.copied.clone())
+                        .unwrap_or_default(),
                     ..spec.plan.profile.clone()
                 },
             };

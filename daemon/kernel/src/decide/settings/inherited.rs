@@ -6,25 +6,17 @@ use loopd_proto::session::SessionOptions;
 use crate::command::{DecideEnv, Refusal};
 use crate::state::State;
 
-/// Refuses a change in a live sub-agent, where only what its parent has counts.
+/// Refuses a change in a sub-agent, where only what its parent has counts, also in one that rests: it
+/// may work again, and must not have more than its parent then.
 pub(in crate::decide) fn check(
     state: &State,
     what: &'static str,
     env: &DecideEnv<'_>,
 ) -> Result<(), Refusal> {
-    match env.top {
-        Some(_) => Err(refusal(state, what, env)),
-        None => Ok(()),
+    if env.top.is_some() || state.subagent.is_some() {
+        return Err(refusal(state, what, env));
     }
-}
-
-/// Refuses other options for a sub-agent, also for one that rests: it may work again, and must not
-/// have more than its parent then.
-pub(in crate::decide) fn check_options(state: &State, env: &DecideEnv<'_>) -> Result<(), Refusal> {
-    match state.subagent {
-        Some(_) => Err(refusal(state, "options", env)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Refuses other tools than those that the sub-agent was started with.

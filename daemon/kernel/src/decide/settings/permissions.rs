@@ -134,6 +134,7 @@ fn make(permissions: &mut Permissions, change: PermissionChange) {
         PermissionChange::Reset => {
             permissions.approve_all = false;
             permissions.approved.clear();
+            permissions.confirmed.clear();
             permissions.allowed_urls.clear();
         }
     }

@@ -395,7 +395,7 @@ fn a_sub_agent_keeps_the_options_that_it_was_started_with() {
         &idle().and(is_subagent(None)),
         || update_options(json!({ "excludedTools": [] })),
         "
-        refused this is the session of a sub-agent, which has the options of its parent; change them in the session top
+        refused this is the session of a sub-agent, which has the options of its parent; change that in the session top
         now idle
         ",
     );

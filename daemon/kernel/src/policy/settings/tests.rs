@@ -5,15 +5,19 @@ use super::super::{Verdict, judge};
 use super::*;
 
 const BASE: RuleBase<'static> = RuleBase {
-    cwd: "/app/sub",
     folder: "/app",
     user: Some("/home/u"),
 };
 
+/// Returns what a rule comes to; after `!` what is asked about in its place.
 fn shown(text: &str) -> String {
     match read(text, BASE) {
         Ok(rule) => named(&rule),
-        Err(error) => format!("! {}", error.wider.as_ref().map(named).unwrap_or_default()),
+        Err(error) if error.instead == everything() => "! everything".to_owned(),
+        Err(error) => {
+            let rules: Vec<String> = error.instead.iter().map(named).collect();
+            format!("! {}", rules.join(", "))
+        }
     }
 }
 
@@ -32,27 +36,71 @@ fn what_rules_mean() {
         ("Bash(git diff:*)", "shell git diff:*"),
         ("Bash(git diff *)", "shell git diff:*"),
         ("Bash(npm run build)", "shell npm run build"),
-        ("Bash(* --force)", "! shell"),
-        ("Bash(a && b)", "! shell"),
-        ("Bash(", "! shell"),
-        ("Read(./.env)", "read /app/sub/.env"),
-        ("Read(.env)", "read glob:/app/sub/**/.env"),
-        ("Read(**/*.pem)", "read glob:/app/sub/**/*.pem"),
+        ("bash(rm:*)", "shell rm:*"),
+        ("shell(git push)", "shell git push"),
+        ("Read(./.env)", "read /app/.env"),
+        ("Read(.env)", "read glob:/app/**/.env"),
+        ("Read(**/*.pem)", "read glob:/app/**/*.pem"),
+        ("Read(../x/*.pem)", "read glob:/x/*.pem"),
         ("Read(/secrets/**)", "read /app/secrets"),
+        ("Read(secrets/**)", "read /app/secrets"),
         ("Read(//etc/passwd)", "read /etc/passwd"),
         ("Read(~/.ssh/**)", "read /home/u/.ssh"),
-        ("Read(~/.ssh/[a-z]*)", "! read"),
-        ("Edit(src/**)", "write /app/sub/src"),
+        ("Edit(src/**)", "write /app/src"),
         ("Write", "write"),
+        ("Grep(secrets/**)", "read /app/secrets"),
+        ("Grep", "tool grep"),
+        ("Task", "tool task"),
         ("WebFetch", "url"),
         ("WebFetch(domain:example.com)", "url example.com"),
         ("WebFetch(domain:*.example.com)", "url *.example.com"),
-        ("WebFetch(https://example.com)", "! url"),
         ("mcp__github", "mcp github"),
         ("mcp__github__get_issue", "mcp github/get_issue"),
         ("mcp__github__*", "mcp github"),
-        ("Task(explore)", "! "),
-        ("Bsh(rm *)", "! "),
+        ("mcp__*", "mcp"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(shown(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_asked_about_in_the_place_of_a_rule_that_is_not_understood() {
+    let table = [
+        ("Bash(* --force)", "! shell"),
+        ("Bash(git * --force[x])", "! shell git:*"),
+        ("Bash(git push -?)", "! shell git push:*"),
+        ("Bash(a && b)", "! shell a:*, shell b:*"),
+        ("Bash(rm|curl)", "! shell rm:*, shell curl:*"),
+        ("Bash(rm, curl)", "! shell rm:*, shell curl:*"),
+        ("Bash(curl | $x)", "! shell"),
+        ("Bash(^rm)", "! shell"),
+        ("Bash(rm*)", "! shell"),
+        ("Bash('rm)", "! shell"),
+        ("Bash(", "! shell"),
+        ("Bash(rm) now", "! shell"),
+        ("Read(~/.ssh/[a-z]*)", "! read /home/u/.ssh"),
+        ("Read(secrets/{a,b}.txt)", "! read glob:/app/**/secrets"),
+        ("Read([a-z].txt)", "! read"),
+        ("Read(~root/x)", "! read"),
+        ("Read($HOME/x)", "! read"),
+        (
+            "Read(.env, secrets/**)",
+            "! read glob:/app/**/.env, read /app/secrets",
+        ),
+        ("Edit(**/a/**/b/**/c/**/d)", "! write"),
+        ("WebFetch(https://example.com/x)", "! url example.com"),
+        ("WebFetch(example.com)", "! url example.com"),
+        ("WebFetch(domain:ex*mple.com)", "! url"),
+        ("mcp__github__get_*", "! mcp github"),
+        ("mcp__git*__x", "! mcp"),
+        ("mcp__github__x(y)", "! mcp github/x"),
+        ("Task(explore)", "! tool task"),
+        ("Bsh(rm *)", "! everything"),
+        ("Curl(x)", "! everything"),
+        ("rm -rf", "! everything"),
+        ("", "! everything"),
+        ("WebSearch", "! "),
     ];
     for (text, expected) in table {
         assert_eq!(shown(text), expected, "{text}");
@@ -66,6 +114,7 @@ fn rules_of_settings_are_judged_with_those_of_the_session() {
         deny: vec![rule("Read(.env)"), rule("Bash(curl:*)")],
         ask: vec![rule("Bash(git push:*)")],
         allow: vec![rule("Bash(ls:*)"), rule("Read(*.md)")],
+        ..SettingsRules::default()
     };
     let shell = |text: &str| -> PermissionRequest {
         serde_json::from_value(json!({

@@ -102,5 +102,6 @@ pub(crate) fn grant(approval: Value, domain: Option<&str>) -> Command {
     Command::Grant(LastingApproval {
         approval: data::<Option<Approval>>(approval),
         domain: domain.map(str::to_owned),
+        confirmed: None,
     })
 }

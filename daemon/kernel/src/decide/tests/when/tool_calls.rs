@@ -164,6 +164,7 @@ pub(crate) fn hooks_answered(request: Value, verdict: HookVerdict) -> Command {
             origin: ToolOrigin::BuiltIn,
             can_ask: true,
             for_a_person: false,
+            asked_by: crate::hook::AskedBy::Nobody,
         }),
         verdict,
         ended: Vec::new(),
