@@ -14,6 +14,9 @@ use crate::tool_call::ToolOrigin;
 /// The kind of the failure of a message that hooks do not let through.
 pub const PROMPT_BLOCKED: &str = "hook_blocked";
 
+/// The kind of the warning that hooks kept the loop from ending too often in a row, so that it ends.
+pub const STOP_LIMIT: &str = "stop_hook_limit";
+
 /// The verdict of hooks about a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HookVerdict {

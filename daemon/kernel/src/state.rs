@@ -63,6 +63,9 @@ pub struct State {
     pub phase: Phase,
     /// The run that the end of a daemon interrupted, until it goes on or something else is done.
     pub unfinished: Option<Run>,
+    /// How many times in a row hooks have kept the last run from ending, if it ended although they
+    /// wanted it to go on. What continues that run goes on with this count.
+    pub stop_blocks: u32,
     /// How the last run of the loop ended, and its error if it failed.
     pub last_outcome: Option<LoopOutcome>,
     pub last_error: Option<String>,
@@ -175,8 +178,11 @@ pub struct Run {
     pub answer: Option<Seq>,
     /// The error event of a failed run.
     pub error: Option<EventId>,
-    /// How many times hooks have kept the run from ending.
+    /// How many times in a row hooks have kept the run from ending, those of the run that it continues
+    /// included.
     pub stop_blocks: u32,
+    /// Whether the run ends although hooks want it to go on.
+    pub ends_at_stop_limit: bool,
     /// Whether a limit of the session ends or ended the run. It goes on when a client grants more.
     pub limited: bool,
     /// The question whether more credits are granted.
@@ -298,6 +304,7 @@ impl State {
             ended: VecDeque::new(),
             phase: Phase::Idle,
             unfinished: None,
+            stop_blocks: 0,
             last_outcome: None,
             last_error: None,
             answer_cut: None,
