@@ -10,6 +10,7 @@ mod cost;
 mod edited;
 mod guards;
 mod http;
+mod lifted;
 mod missing_guard;
 mod of_agent;
 mod own_files;

@@ -33,7 +33,7 @@ use serde_json::Value;
 
 use super::decide::provider_wait::ProviderWaits;
 pub use super::effect::{Effect, EffectStart, RememberScope};
-use super::guards::{ClientGuards, GuardJoined, GuardLeft};
+use super::guards::{ClientGuards, GuardJoined, GuardLeft, LiftScope, LiftedGuards};
 use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::policy::Whereabouts;
 use super::policy::planning::{Planning, ToolClaim};
@@ -216,8 +216,8 @@ pub enum Command {
     GuardJoined(GuardJoined),
     /// A client whose hooks guard the session leaves it by its own will.
     GuardLeft(GuardLeft),
-    /// Lets the session go on without the clients whose hooks guard it.
-    LiftGuards,
+    /// Lets the session go on without clients whose hooks guard it.
+    LiftGuards(LiftScope),
     Assessed(Assessed),
     /// Hooks have answered, or declined to answer, what a person would be asked.
     HooksAnswered {
@@ -461,6 +461,7 @@ pub enum Answer {
         removed: bool,
         interrupted: bool,
     },
+    GuardsLifted(LiftedGuards),
     /// Whether a change of permissions changed anything, and whether people are asked now.
     Permissions {
         changed: bool,

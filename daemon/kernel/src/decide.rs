@@ -136,7 +136,7 @@ pub fn decide(
         Command::GuardsChanged => Ok(hooks::guards_changed(state)),
         Command::GuardJoined(joined) => Ok(guards::joined(state, &joined)),
         Command::GuardLeft(left) => Ok(guards::left(state, &left)),
-        Command::LiftGuards => Ok(guards::lift(state)),
+        Command::LiftGuards(scope) => Ok(guards::lift(state, scope, env)),
         Command::HooksAnswered {
             asked,
             verdict,

@@ -6,6 +6,7 @@ use loopd_proto::permission::PermissionRequest;
 use serde_json::Value;
 
 use crate::command::CallOutcome;
+use crate::guards::ClientGuards;
 use crate::model::ToolCall;
 use crate::state::TurnKey;
 use crate::texts;
@@ -94,6 +95,8 @@ pub struct HookNeeds<'a> {
     pub stop: bool,
     /// How many times in a row hooks may keep the loop from ending.
     pub most_stop_blocks: u32,
+    /// Returns the clients that answer hooks now.
+    pub answering: &'a dyn Fn() -> ClientGuards,
 }
 
 impl HookNeeds<'_> {
@@ -103,6 +106,7 @@ impl HookNeeds<'_> {
         permission: &|_| false,
         stop: false,
         most_stop_blocks: 0,
+        answering: &ClientGuards::default,
     };
 }
 

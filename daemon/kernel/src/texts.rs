@@ -40,6 +40,15 @@ pub(crate) fn guard_left(name: &str) -> String {
     format!("The hooks of {who} do not guard this session any more: it has left the session.")
 }
 
+/// What people are told when somebody let the session go on without apps whose hooks guarded it.
+pub(crate) fn guard_lifted(lifted: &ClientGuards) -> String {
+    let who = lifted.shown();
+    format!(
+        "The hooks of {who} do not guard this session any more: somebody lifted them. They guard it again \
+         when that app comes again; one that is there is still asked."
+    )
+}
+
 /// What people are told when a resume turns off the hooks of files.
 pub(crate) const HOOKS_OFF: &str = "The hooks of files do not run in this session any more, guards included: a client opened it with \
      `enableFileHooks` or `enableConfigDiscovery` set to false, as `loop --no-hooks` does. They run again \

@@ -469,6 +469,7 @@ impl Actor {
             | Answer::Accepted(_)
             | Answer::Aborted(_)
             | Answer::Withdrawn { .. }
+            | Answer::GuardsLifted(_)
             | Answer::Permissions { .. } => None,
         };
         if let Some(id) = &message {
@@ -517,6 +518,7 @@ impl Actor {
                 permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),
                 stop: self.has_hooks(self.stop_kind(), None),
                 most_stop_blocks: self.services.config.hooks.stop_blocks,
+                answering: &|| self.answering_hooks(),
             },
             ids: &mut ids,
         };

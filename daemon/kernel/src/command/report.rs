@@ -52,7 +52,7 @@ impl Command {
             | Self::HooksAbsent { .. }
             | Self::GuardJoined(_)
             | Self::GuardLeft(_)
-            | Self::LiftGuards
+            | Self::LiftGuards(_)
             | Self::Assessed(_)
             | Self::HooksAnswered { .. }
             | Self::StopAnswered(_)
