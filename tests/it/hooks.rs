@@ -12,6 +12,7 @@ mod guards;
 mod http;
 mod lifted;
 mod missing_guard;
+mod moved;
 mod of_agent;
 mod own_files;
 mod permission;

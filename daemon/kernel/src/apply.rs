@@ -214,6 +214,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
         Durable::ClientGuard(guard) => state.guards = ClientGuards::of_event(guard),
+        Durable::GuardFolders(held) => {
+            for folder in &held.folders {
+                if !state.guard_folders.contains(folder) {
+                    state.guard_folders.push(folder.clone());
+                }
+            }
+        }
         Durable::ContextAdded(added) => state.added_context.push(added.text.clone()),
         Durable::StopBlocked(blocked) => {
             if let Some(run) = runs::current(state) {

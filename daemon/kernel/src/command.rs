@@ -16,6 +16,7 @@ use loopd_proto::event::agent::Stance;
 use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction};
 use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
+use loopd_proto::event::hook::GuardFolder;
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::ShellWaiting;
@@ -216,6 +217,8 @@ pub enum Command {
     GuardJoined(GuardJoined),
     /// A client whose hooks guard the session leaves it by its own will.
     GuardLeft(GuardLeft),
+    /// Guards of these folders are in force from now on.
+    HoldGuardFolders(Vec<GuardFolder>),
     /// Lets the session go on without clients whose hooks guard it.
     LiftGuards(LiftScope),
     Assessed(Assessed),
@@ -505,6 +508,10 @@ pub enum Refusal {
     AgentsChanged,
     #[error("a session has at most {limit} permission rules of a kind; remove some first")]
     TooManyRules { limit: usize },
+    #[error(
+        "guards of {limit} folders are in force in this session; open a new session in that directory"
+    )]
+    TooManyGuards { limit: usize },
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
     #[error("the action {0} was not offered with this plan; choose one of its `actions`")]

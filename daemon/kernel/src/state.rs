@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loopd_proto::event::agent::{Stance, SubagentIdentity};
 use loopd_proto::event::fact::{ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
+use loopd_proto::event::hook::GuardFolder;
 use loopd_proto::event::research::ResearchStarted;
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
@@ -48,6 +49,8 @@ pub struct State {
     pub permissions: Permissions,
     /// The apps whose hooks guard the session. No call runs that they were not asked about.
     pub guards: ClientGuards,
+    /// The folders whose guards are in force, wherever the session works.
+    pub guard_folders: Vec<GuardFolder>,
     /// What hooks tell the model after the results of the turn.
     pub added_context: Vec<String>,
     /// The system message that the model got last.
@@ -295,6 +298,7 @@ impl State {
             agent_stance: Stance::default(),
             permissions: Permissions::default(),
             guards: ClientGuards::default(),
+            guard_folders: Vec::new(),
             added_context: Vec::new(),
             system: None,
             history: History::default(),

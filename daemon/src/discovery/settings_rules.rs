@@ -24,7 +24,6 @@ const MOST_RULES: usize = 500;
 #[derive(Debug, Clone)]
 pub struct RulePlaces {
     files: Vec<SettingsPlace>,
-    cwd: PathBuf,
     root: PathBuf,
     user: Option<String>,
     /// Whether nobody else tells that settings cannot be read.
@@ -36,6 +35,10 @@ struct SettingsPlace {
     path: PathBuf,
     /// The folder of the project, and the path in it; `None` for the user's own settings.
     project: Option<(PathBuf, &'static str)>,
+    /// The directory that paths in it begin at.
+    cwd: PathBuf,
+    /// Whether the session has left the folder. Then only what denies or asks counts.
+    left: bool,
 }
 
 /// The rules of one file.
@@ -59,22 +62,30 @@ impl RulePlaces {
     ) -> Option<Self> {
         let homes = places.user.homes.iter().map(|it| it.join("settings.json"));
         let own = homes.chain(places.user.settings.iter().cloned());
+        let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
         let own = own.map(|path| SettingsPlace {
             path,
             project: None,
+            cwd: cwd.clone(),
+            left: false,
         });
-        let projects = places.projects.iter().flat_map(|folder| {
+        let of_folder = |folder: &Path, cwd: &Path, left: bool| {
             PROJECT_SETTINGS.map(|below| SettingsPlace {
                 path: folder.join(below),
-                project: Some((folder.clone(), below)),
+                project: Some((folder.to_owned(), below)),
+                cwd: cwd.to_owned(),
+                left,
             })
-        });
-        let files = own.chain(projects);
+        };
+        let projects = places.projects.iter();
+        let projects = projects.flat_map(|folder| of_folder(folder, &cwd, false));
+        let held = places.held.iter().filter(|held| !held.plugin);
+        let held = held.flat_map(|held| of_folder(&held.path, &held.path, true));
+        let files = own.chain(projects).chain(held);
         let files: Vec<SettingsPlace> = files.filter(|place| place.path.exists()).collect();
         (!files.is_empty()).then(|| Self {
             files,
-            cwd: cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned()),
-            root: places.root.clone().unwrap_or_else(|| cwd.to_owned()),
+            root: places.root.clone().unwrap_or(cwd),
             user: env.get("HOME").filter(|home| !home.is_empty()).cloned(),
             tells_unreadable,
         })
@@ -142,6 +153,11 @@ fn of_text(place: &SettingsPlace, text: &str, places: &RulePlaces) -> Option<Fil
     reader.found.hash = permissions_hash(below, &permissions);
     reader.found.folder = place.project.as_ref().map(|(folder, _)| folder.clone());
     reader.block(block);
+    if place.left {
+        // What is wrong with the file was told when the session worked there.
+        reader.found.rules.allow.clear();
+        reader.found.problems.clear();
+    }
     Some(reader.found)
 }
 
@@ -183,7 +199,7 @@ impl RuleReader<'_> {
     }
 
     fn rule(&mut self, list: &str, text: &str, item: &RawValue) {
-        let cwd = self.places.cwd.to_string_lossy();
+        let cwd = self.place.cwd.to_string_lossy();
         let folder = self.place.project.as_ref().map(|(folder, _)| folder);
         let folder = folder.unwrap_or(&self.places.root).to_string_lossy();
         let base = RuleBase {

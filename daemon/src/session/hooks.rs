@@ -14,7 +14,7 @@ use std::time::Duration;
 use loopd_proto::id::ToolCallId;
 use tokio::sync::oneshot;
 
-pub(super) use self::lookup::report_notices;
+pub(super) use self::lookup::report_found;
 use self::notice::Notice;
 pub(super) use self::of_agent::SelectedAgentHooks;
 use super::Message;

@@ -52,6 +52,7 @@ impl Command {
             | Self::HooksAbsent { .. }
             | Self::GuardJoined(_)
             | Self::GuardLeft(_)
+            | Self::HoldGuardFolders(_)
             | Self::LiftGuards(_)
             | Self::Assessed(_)
             | Self::HooksAnswered { .. }
