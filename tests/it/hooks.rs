@@ -8,6 +8,7 @@ mod claude_arguments;
 mod commands;
 mod cost;
 mod edited;
+mod forged;
 mod guards;
 mod http;
 mod lifted;
