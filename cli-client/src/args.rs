@@ -322,14 +322,19 @@ pub(crate) enum HooksVerb {
         /// The event, for example preToolUse or PreToolUse.
         event: String,
     },
-    /// Let a session go on without the app whose hooks guard it.
+    /// Let a session go on without the apps whose hooks guard it and that are gone.
     ///
     /// A session that an app opened with hooks runs no tool while no connection answers them: calls
-    /// wait. This lets them run, until the app comes again. Hooks of files are still asked.
+    /// wait. This lets them run, until the app comes again. Apps that are attached go on guarding, and
+    /// hooks of files are still asked. It ends with 1 if every guard is attached.
     Lift {
         /// The id of the session, or the beginning of it; without it the last session of this
         /// directory.
         session: Option<String>,
+        /// Lift the guards of apps that are attached, too: they are asked while they are there, and
+        /// nobody waits for them when they are gone.
+        #[arg(long)]
+        attached: bool,
     },
 }
 

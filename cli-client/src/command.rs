@@ -35,9 +35,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
             ..
         }) => hooks::test(&app, &file, event).await,
         Some(Verb::Hooks {
-            what: Some(HooksVerb::Lift { session }),
+            what: Some(HooksVerb::Lift { session, attached }),
             ..
-        }) => hooks::lift(&app, session.as_deref()).await,
+        }) => hooks::lift(&app, session.as_deref(), attached).await,
         Some(Verb::Hooks {
             directory,
             what: None,

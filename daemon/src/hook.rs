@@ -22,7 +22,7 @@ mod transcript;
 mod trial;
 
 pub use background::{BackgroundHandle, BackgroundHooks};
-pub use cell::{HookCell, HookLookup};
+pub use cell::{HookCell, HookLookup, HooksFound};
 pub use context::{HookAgent, HookContext, HookOutcome};
 pub use guard::GuardEnd;
 pub use handlers::{FileHook, HookClient, Hooks};

@@ -96,6 +96,7 @@ events! {
         "loopd.permission_unanswered" => PermissionUnanswered(fact::PermissionUnanswered),
         "loopd.reminded" => Reminded(fact::Reminded),
         "loopd.client_guard" => ClientGuard(hook::ClientGuard),
+        "loopd.guard_folders" => GuardFolders(hook::GuardFolders),
         "loopd.context_added" => ContextAdded(hook::ContextAdded),
         "loopd.stop_blocked" => StopBlocked(hook::StopBlocked),
         "loopd.loop_ended" => LoopEnded(fact::LoopEnded),

@@ -93,8 +93,8 @@ methods! {
     "loopd.hooks.list" LoopdHooksList(hook_list::HookListParams) -> hook_list::HookList;
     /// Runs the hooks of a file once, with payloads of made-up values.
     "loopd.hooks.test" LoopdHooksTest(hook_list::HookTestParams) -> hook_list::HookTested;
-    /// Lets a session go on without the client whose hooks guard it, until such a client comes again.
-    "loopd.hooks.lift" LoopdHooksLift(session::Of) -> hook_list::GuardLifted;
+    /// Lets a session go on without the apps whose hooks guard it and that are gone, until they come again.
+    "loopd.hooks.lift" LoopdHooksLift(hook_list::GuardLiftParams) -> hook_list::GuardLifted;
     /// Shows what the project around a folder would bring: hooks, agents, MCP servers, permissions.
     "loopd.trust.show" LoopdTrustShow(trust::TrustShowParams) -> trust::TrustShown;
     /// Trusts a project with exactly what was shown.

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use loopd_sdk::proto::event::hook::GuardingApp;
 use loopd_sdk::proto::method::LoopdHooksLift;
-use loopd_sdk::proto::params::session::Of;
+use loopd_sdk::proto::params::hook_list::{GuardLiftParams, GuardLifted};
 use loopd_sdk::{HookActionKind, HookTestParams, ListedHook, ListedHookState, TriedHook};
 
 use anyhow::bail;
@@ -97,23 +98,63 @@ fn tried(file: &Path, hook: &TriedHook) -> String {
     sanitize(&lines.join("\n")) + "\n"
 }
 
-/// Lets a session go on without the app whose hooks guard it.
-pub(crate) async fn lift(app: &App, session: Option<&str>) -> anyhow::Result<Outcome> {
+/// Lets a session go on without the apps whose hooks guard it.
+pub(crate) async fn lift(
+    app: &App,
+    session: Option<&str>,
+    attached: bool,
+) -> anyhow::Result<Outcome> {
     let client = app.connect().await?;
     let session = super::queue::join(app, &client, session).await?;
-    let params = Of {
+    let params = GuardLiftParams {
         session_id: session.id().clone(),
+        attached,
     };
     let lifted = session.call::<LoopdHooksLift>(&params).await;
     let id = session.id().clone();
     drop(session);
     client.close().await;
-    app.terminal.notice(&if lifted?.lifted {
-        format!("{id} goes on without the hooks of its app")
+    let lifted = lifted?;
+    if app.options.json {
+        app.terminal
+            .print(&(serde_json::to_string(&lifted)? + "\n"))?;
     } else {
-        format!("no hooks of an app guard {id}")
+        app.terminal
+            .notice(&sanitize(&what_was_lifted(id.as_str(), &lifted)));
+    }
+    let all_stay = !lifted.lifted && !lifted.attached.is_empty();
+    Ok(if all_stay {
+        Outcome::Failed
+    } else {
+        Outcome::Done
+    })
+}
+
+fn what_was_lifted(id: &str, lifted: &GuardLifted) -> String {
+    let mut sentences = Vec::new();
+    if lifted.lifted {
+        let apps = named(&lifted.apps);
+        sentences.push(format!("{id} goes on without the hooks of {apps}"));
+    } else if lifted.attached.is_empty() {
+        sentences.push(format!("no hooks of an app guard {id}"));
+    }
+    if !lifted.attached.is_empty() {
+        let apps = named(&lifted.attached);
+        sentences.push(format!(
+            "the hooks of {apps} go on guarding {id}, because the app is attached; to lift them, too: \
+             loop hooks lift --attached {id}"
+        ));
+    }
+    sentences.join("; ")
+}
+
+/// Names apps for people.
+fn named(apps: &[GuardingApp]) -> String {
+    let names = apps.iter().map(|app| match app.name.as_str() {
+        "" => "an app without a name".to_owned(),
+        name => format!("the app `{name}`"),
     });
-    Ok(Outcome::Done)
+    names.collect::<Vec<_>>().join(" and ")
 }
 
 /// Describes a hook in a few lines, because paths and commands are too long for columns.

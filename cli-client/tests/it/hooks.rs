@@ -76,6 +76,37 @@ fn nobody_waits_for_an_app_that_is_not_there() {
 }
 
 #[test]
+fn the_guards_of_an_app_that_is_attached_are_lifted_only_by_a_flag() {
+    let home = Home::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Client::connect(home.connect_options()).await.unwrap();
+        let config = SessionConfig::new()
+            .client_name("editor")
+            .on_permission(|_| async { PermissionDecision::ApproveOnce {} })
+            .hooks(Hooks::new().on_pre_tool_use(|_| async { ToolVerdict::no_opinion() }));
+        let session = client.create(config).await.unwrap();
+        let id = session.id().to_string();
+        session.send_and_wait("hello").await.unwrap();
+        let lift = |flags: &'static [&'static str]| {
+            let args: Vec<&str> = ["hooks", "lift"].iter().chain(flags).copied().collect();
+            home.run(&[args.as_slice(), &[id.as_str()]].concat())
+        };
+        let said = lift(&[]);
+        assert_eq!(said.code, 1, "{said:?}");
+        for words in ["the app `editor`", "go on guarding", "--attached"] {
+            assert!(said.err.contains(words), "{words}: {said:?}");
+        }
+        let said = lift(&["--attached"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let words = "goes on without the hooks of the app `editor`";
+        assert!(said.err.contains(words), "{said:?}");
+        drop(session);
+        client.close().await;
+    });
+}
+
+#[test]
 fn a_model_that_nobody_serves_does_not_stay() {
     let home = Home::new();
     home.prints(&["hello"]);

@@ -113,6 +113,12 @@ fn control_socket() -> io::Result<(tokio::net::UnixStream, std::os::fd::OwnedFd)
     Ok((tokio::net::UnixStream::from_std(ours)?, theirs.into()))
 }
 
+/// The end of a socket that a command writes to.
+#[cfg(unix)]
+pub type OutputSocket = tokio::net::UnixStream;
+/// The end of a socket that a command writes to.
+#[cfg(not(unix))]
+pub type OutputSocket = tokio::fs::File;
 /// The read end of a pipe that a command writes to.
 #[cfg(unix)]
 pub type OutputPipe = tokio::net::unix::pipe::Receiver;
@@ -164,8 +170,10 @@ pub enum Io {
     Merged,
     /// One pipe each.
     Piped,
-    /// The whole input is there from the start, and no other process can take it away; output and
-    /// error have a pipe each. Where that cannot be had, the input is a pipe that the caller fills.
+    /// The whole input is there from the start, and no other process can take it away. The output is
+    /// a socket, which no other process can open through /proc to write to it; the errors have a
+    /// pipe. On other systems than Linux all three are pipes, which have no such names there, and the
+    /// caller fills the input.
     Given { input: Arc<[u8]> },
     /// A terminal, which becomes the controlling terminal of the command's own session. The
     /// descriptor [`CONTROL`] is a socket to the daemon.

@@ -17,6 +17,7 @@ use super::budget::{Spend, WorkedTime};
 use super::fleet::Fleet;
 use super::guards::ClientGuards;
 use super::history::Entry;
+use super::hook::STOP_LIMIT;
 use super::model::Part;
 use super::questions::Asks;
 use super::state::{
@@ -73,6 +74,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::SessionWarning(warning) => {
             let cut = AnswerCut::of_warning(&warning.warning_type);
             state.answer_cut = cut.or(state.answer_cut);
+            if warning.warning_type == STOP_LIMIT
+                && let Some(run) = runs::current(state)
+            {
+                run.ends_at_stop_limit = true;
+            }
         }
         Durable::SessionError(failure) => {
             state.last_error = Some(failure.message.clone());
@@ -178,7 +184,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                     continues: state.unfinished.is_some(),
                     limited: false,
                     limit_request: None,
-                    ..state.unfinished.take().unwrap_or_default()
+                    ..runs::unfinished(state)
                 },
             });
         }
@@ -215,6 +221,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
         Durable::ClientGuard(guard) => state.guards = ClientGuards::of_event(guard),
+        Durable::GuardFolders(held) => {
+            for folder in &held.folders {
+                if !state.guard_folders.contains(folder) {
+                    state.guard_folders.push(folder.clone());
+                }
+            }
+        }
         Durable::ContextAdded(added) => state.added_context.push(added.text.clone()),
         Durable::StopBlocked(blocked) => {
             if let Some(run) = runs::current(state) {
@@ -298,6 +311,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.questions.close_forms();
             state.unanswered.clear();
             state.autopilot = Autopilot::default();
+            state.stop_blocks = 0;
             state.fleet = None;
             state.subagent = Some(subagent.clone());
         }

@@ -17,6 +17,7 @@ use loopd_proto::event::agent::Stance;
 use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction};
 use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
+use loopd_proto::event::hook::GuardFolder;
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::ShellWaiting;
@@ -34,7 +35,7 @@ use serde_json::Value;
 
 use super::decide::provider_wait::ProviderWaits;
 pub use super::effect::{Effect, EffectStart, RememberScope};
-use super::guards::{ClientGuards, GuardJoined, GuardLeft};
+use super::guards::{ClientGuards, GuardJoined, GuardLeft, LiftScope, LiftedGuards};
 use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::policy::Whereabouts;
 use super::policy::copies::{RepositoryCopy, hold_in_copies};
@@ -231,8 +232,10 @@ pub enum Command {
     GuardJoined(GuardJoined),
     /// A client whose hooks guard the session leaves it by its own will.
     GuardLeft(GuardLeft),
-    /// Lets the session go on without the clients whose hooks guard it.
-    LiftGuards,
+    /// Guards of these folders are in force from now on.
+    HoldGuardFolders(Vec<GuardFolder>),
+    /// Lets the session go on without clients whose hooks guard it.
+    LiftGuards(LiftScope),
     Assessed(Assessed),
     /// Hooks have answered, or declined to answer, what a person would be asked.
     HooksAnswered {
@@ -472,6 +475,7 @@ pub enum Answer {
         removed: bool,
         interrupted: bool,
     },
+    GuardsLifted(LiftedGuards),
     /// Whether a change of permissions changed anything, and whether people are asked now.
     Permissions {
         changed: bool,
@@ -515,6 +519,10 @@ pub enum Refusal {
     AgentsChanged,
     #[error("a session has at most {limit} permission rules of a kind; remove some first")]
     TooManyRules { limit: usize },
+    #[error(
+        "guards of {limit} folders are in force in this session; open a new session in that directory"
+    )]
+    TooManyGuards { limit: usize },
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
     #[error("the action {0} was not offered with this plan; choose one of its `actions`")]

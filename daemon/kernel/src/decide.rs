@@ -10,6 +10,7 @@ mod asking;
 mod autopilot;
 mod fleet;
 mod form;
+mod guard_folders;
 mod guards;
 mod hooks;
 mod life;
@@ -144,9 +145,10 @@ pub fn decide(
         Command::GuardsChanged => Ok(hooks::guards_changed(state)),
         Command::GuardJoined(joined) => Ok(guards::joined(state, &joined)),
         Command::GuardLeft(left) => Ok(guards::left(state, &left)),
-        Command::LiftGuards => {
+        Command::HoldGuardFolders(folders) => Ok(guard_folders::hold(state, folders)),
+        Command::LiftGuards(scope) => {
             settings::inherited::check(state, "hooks", env)?;
-            Ok(guards::lift(state))
+            Ok(guards::lift(state, scope, env))
         }
         Command::HooksAnswered {
             asked,
@@ -211,6 +213,7 @@ pub fn decide(
         } => Ok(settings::effort(state, effort, default_model)),
         Command::UpdateOptions(patch) => {
             settings::inherited::check(state, "options", env)?;
+            guard_folders::check_move(state, patch.options.working_directory.as_ref())?;
             Ok(settings::options(state, &patch, env))
         }
         Command::ChangePermissions(change) => {
@@ -232,6 +235,7 @@ pub fn decide(
         Command::FileChanged(changed) => Ok(settings::file(changed)),
         Command::SetWorkingDirectory(cwd) => {
             settings::inherited::check(state, "directories", env)?;
+            guard_folders::check_move(state, Some(&cwd))?;
             Ok(settings::working_directory(state, cwd))
         }
         Command::RecordContext(context) => Ok(settings::context(state, context)),

@@ -29,6 +29,23 @@ pub struct GuardLeft {
     pub others_stay: bool,
 }
 
+/// Which guards somebody lifts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiftScope {
+    /// Those of apps that are not there.
+    Gone,
+    /// Those of apps that are there, too.
+    All,
+}
+
+/// What became of the guards when somebody lifted them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiftedGuards {
+    pub lifted: ClientGuards,
+    /// Those that stay, because their apps are there.
+    pub stay: ClientGuards,
+}
+
 impl ClientGuards {
     /// Counts clients by their names.
     pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
@@ -57,6 +74,18 @@ impl ClientGuards {
             (name.clone(), count)
         });
         Self(missing.filter(|(_, count)| *count > 0).collect())
+    }
+
+    /// Returns what lifting them comes to while these clients are there.
+    pub(crate) fn lifted(&self, scope: LiftScope, present: &Self) -> LiftedGuards {
+        let lifted = match scope {
+            LiftScope::All => self.clone(),
+            LiftScope::Gone => self.missing_from(present),
+        };
+        LiftedGuards {
+            stay: self.missing_from(&lifted),
+            lifted,
+        }
     }
 
     /// Returns these and others together.
@@ -109,16 +138,19 @@ impl ClientGuards {
 
     pub(crate) fn event(&self) -> ClientGuard {
         let is_nameless = *self == Self::of([""]);
-        let apps = self.0.iter().filter(|_| !is_nameless);
         ClientGuard {
             by_client: !self.is_empty(),
-            apps: apps
-                .map(|(name, &count)| GuardingApp {
-                    name: name.clone(),
-                    count,
-                })
-                .collect(),
+            apps: if is_nameless { Vec::new() } else { self.apps() },
         }
+    }
+
+    /// Lists the apps for the wire.
+    pub fn apps(&self) -> Vec<GuardingApp> {
+        let apps = self.0.iter().map(|(name, &count)| GuardingApp {
+            name: name.clone(),
+            count,
+        });
+        apps.collect()
     }
 
     /// Names the apps for people.
@@ -191,6 +223,28 @@ mod tests {
             let after = joins(&names(guards), &names(present), returns);
             let wanted = ClientGuards::of(names(wanted));
             assert_eq!(after, wanted, "{guards:?} and {present:?}");
+        }
+    }
+
+    #[test]
+    fn only_guards_of_apps_that_are_gone_are_lifted_unless_all_are() {
+        use LiftScope::{All, Gone};
+        let table: [(&[&str], LiftScope, &[&str], &[&str], &[&str]); 6] = [
+            (&["a"], Gone, &[], &["a"], &[]),
+            (&["a"], Gone, &["a"], &[], &["a"]),
+            (&["a", "b"], Gone, &["b"], &["a"], &["b"]),
+            (&["", "", "a"], Gone, &["", "c"], &["", "a"], &[""]),
+            (&["a", "b"], All, &["b"], &["a", "b"], &[]),
+            (&[], All, &["b"], &[], &[]),
+        ];
+        for (guards, scope, present, lifted, stay) in table {
+            let of = |names: &[&'static str]| ClientGuards::of(names.iter().copied());
+            let wanted = LiftedGuards {
+                lifted: of(lifted),
+                stay: of(stay),
+            };
+            let found = of(guards).lifted(scope, &of(present));
+            assert_eq!(found, wanted, "{guards:?} while {present:?} are there");
         }
     }
 

@@ -6,6 +6,7 @@ use loopd_proto::permission::PermissionRequest;
 use serde_json::Value;
 
 use crate::command::CallOutcome;
+use crate::guards::ClientGuards;
 use crate::model::ToolCall;
 use crate::state::TurnKey;
 use crate::texts;
@@ -13,6 +14,9 @@ use crate::tool_call::ToolOrigin;
 
 /// The kind of the failure of a message that hooks do not let through.
 pub const PROMPT_BLOCKED: &str = "hook_blocked";
+
+/// The kind of the warning that hooks kept the loop from ending too often in a row, so that it ends.
+pub const STOP_LIMIT: &str = "stop_hook_limit";
 
 /// The verdict of hooks about a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,6 +95,8 @@ pub struct HookNeeds<'a> {
     pub stop: bool,
     /// How many times in a row hooks may keep the loop from ending.
     pub most_stop_blocks: u32,
+    /// Returns the clients that answer hooks now.
+    pub answering: &'a dyn Fn() -> ClientGuards,
 }
 
 impl HookNeeds<'_> {
@@ -100,6 +106,7 @@ impl HookNeeds<'_> {
         permission: &|_| false,
         stop: false,
         most_stop_blocks: 0,
+        answering: &ClientGuards::default,
     };
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use loopd_proto::event::agent::{Stance, SubagentIdentity};
 use loopd_proto::event::fact::{ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::fleet::FleetProgress;
+use loopd_proto::event::hook::GuardFolder;
 use loopd_proto::event::research::ResearchStarted;
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
@@ -49,6 +50,8 @@ pub struct State {
     pub permissions: Permissions,
     /// The apps whose hooks guard the session. No call runs that they were not asked about.
     pub guards: ClientGuards,
+    /// The folders whose guards are in force, wherever the session works.
+    pub guard_folders: Vec<GuardFolder>,
     /// What hooks tell the model after the results of the turn.
     pub added_context: Vec<String>,
     /// The system message that the model got last.
@@ -64,6 +67,9 @@ pub struct State {
     pub phase: Phase,
     /// The run that the end of a daemon interrupted, until it goes on or something else is done.
     pub unfinished: Option<Run>,
+    /// How many times in a row hooks have kept the last run from ending, if it ended although they
+    /// wanted it to go on. What continues that run goes on with this count.
+    pub stop_blocks: u32,
     /// How the last run of the loop ended, and its error if it failed.
     pub last_outcome: Option<LoopOutcome>,
     pub last_error: Option<String>,
@@ -178,8 +184,11 @@ pub struct Run {
     pub answer: Option<Seq>,
     /// The error event of a failed run.
     pub error: Option<EventId>,
-    /// How many times hooks have kept the run from ending.
+    /// How many times in a row hooks have kept the run from ending, those of the run that it continues
+    /// included.
     pub stop_blocks: u32,
+    /// Whether the run ends although hooks want it to go on.
+    pub ends_at_stop_limit: bool,
     /// Whether a limit of the session ends or ended the run. It goes on when a client grants more.
     pub limited: bool,
     /// The question whether more credits are granted.
@@ -294,6 +303,7 @@ impl State {
             agent_stance: Stance::default(),
             permissions: Permissions::default(),
             guards: ClientGuards::default(),
+            guard_folders: Vec::new(),
             added_context: Vec::new(),
             system: None,
             history: History::default(),
@@ -303,6 +313,7 @@ impl State {
             ended: VecDeque::new(),
             phase: Phase::Idle,
             unfinished: None,
+            stop_blocks: 0,
             last_outcome: None,
             last_error: None,
             answer_cut: None,

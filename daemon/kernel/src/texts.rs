@@ -45,6 +45,24 @@ pub(crate) fn guard_left(name: &str) -> String {
     format!("The hooks of {who} do not guard this session any more: it has left the session.")
 }
 
+/// What people are told when somebody let the session go on without apps whose hooks guarded it.
+pub(crate) fn guard_lifted(lifted: &ClientGuards) -> String {
+    let who = lifted.shown();
+    format!(
+        "The hooks of {who} do not guard this session any more: somebody lifted them. They guard it again \
+         when that app comes again; one that is there is still asked."
+    )
+}
+
+/// What people are told when a session moves out of folders whose guards are in force.
+pub(crate) fn guards_kept(folders: &[&str], cwd: &str) -> String {
+    let folders = folders.join(" and ");
+    format!(
+        "The session works in {cwd} now. The guards of {folders} stay in force: hooks that guard, and rules \
+         that deny or ask. For work without them, open a new session there."
+    )
+}
+
 /// What people are told when a resume turns off the hooks of files.
 pub(crate) const HOOKS_OFF: &str = "The hooks of files do not run in this session any more, guards included: a client opened it with \
      `enableFileHooks` or `enableConfigDiscovery` set to false, as `loop --no-hooks` does. They run again \

@@ -33,7 +33,7 @@ pub use members::repeated_member;
 pub(in crate::discovery) use members::{FileText, Members};
 pub use named_files::is_unchanged;
 pub use parse::{HookFile, HookFileContent, HookText, parse};
-pub use places::{HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
+pub use places::{HeldFolder, HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;
 pub use sample::{claude_payload, sample};
 pub use tool_arguments::own_arguments;

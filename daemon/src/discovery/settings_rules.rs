@@ -24,8 +24,9 @@ const MOST_RULES: usize = 500;
 #[derive(Debug, Clone)]
 pub struct RulePlaces {
     files: Vec<SettingsPlace>,
-    cwd: PathBuf,
     root: PathBuf,
+    /// Where the session works.
+    cwd: PathBuf,
     user: Option<String>,
     /// Whether nobody else tells that settings cannot be read.
     tells_unreadable: bool,
@@ -36,6 +37,8 @@ struct SettingsPlace {
     path: PathBuf,
     /// The folder of the project, and the path in it; `None` for the user's own settings.
     project: Option<(PathBuf, &'static str)>,
+    /// Whether the session has left the folder. Then only what denies or asks counts.
+    left: bool,
 }
 
 /// The rules of one file.
@@ -59,24 +62,31 @@ impl RulePlaces {
     ) -> Option<Self> {
         let homes = places.user.homes.iter().map(|it| it.join("settings.json"));
         let own = homes.chain(places.user.settings.iter().cloned());
+        let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
         let own = own.map(|path| SettingsPlace {
             path,
             project: None,
+            left: false,
         });
-        let projects = places.projects.iter().flat_map(|folder| {
+        let of_folder = |folder: &Path, left: bool| {
             PROJECT_SETTINGS.map(|below| SettingsPlace {
                 path: folder.join(below),
-                project: Some((folder.clone(), below)),
+                project: Some((folder.to_owned(), below)),
+                left,
             })
-        });
-        let files = own.chain(projects);
+        };
+        let projects = places.projects.iter();
+        let projects = projects.flat_map(|folder| of_folder(folder, false));
+        let held = places.held.iter().filter(|held| !held.plugin);
+        let held = held.flat_map(|held| of_folder(&held.path, true));
+        let files = own.chain(projects).chain(held);
         // What cannot be looked at may be there.
         let may_be = |place: &SettingsPlace| place.path.try_exists().unwrap_or(true);
         let files: Vec<SettingsPlace> = files.filter(may_be).collect();
         (!files.is_empty()).then(|| Self {
             files,
-            root: places.root.clone().unwrap_or_else(|| cwd.to_owned()),
-            cwd: cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned()),
+            root: places.root.clone().unwrap_or_else(|| cwd.clone()),
+            cwd,
             user: env.get("HOME").filter(|home| !home.is_empty()).cloned(),
             tells_unreadable,
         })
@@ -178,6 +188,11 @@ fn of_text(place: &SettingsPlace, text: &str, places: &RulePlaces) -> Option<Fil
     }
     if blocks.len() > 1 {
         reader.found.rules.allow.clear();
+    }
+    if place.left {
+        // What is wrong with the file was told when the session worked there.
+        reader.found.rules.allow.clear();
+        reader.found.problems.clear();
     }
     Some(reader.found)
 }

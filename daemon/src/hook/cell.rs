@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use loopd_proto::event::hook::GuardFolder;
 use loopd_store::Store;
 use parking_lot::Mutex;
 
@@ -172,6 +173,17 @@ pub struct HookLookup {
     pub places: HookPlaces,
     /// Where permission rules are.
     pub rules: Option<RulePlaces>,
+    /// The folders that the log names already as those whose guards are in force.
+    pub known: Vec<GuardFolder>,
+}
+
+/// What a lookup came to.
+#[derive(Debug, Default)]
+pub struct HooksFound {
+    /// What is wrong with files and was not told before.
+    pub notices: Vec<String>,
+    /// The folders whose guards came into force.
+    pub folders: Vec<GuardFolder>,
 }
 
 /// What people are told when rules of settings were taken out of them.
@@ -179,28 +191,33 @@ const RULES_KEPT: &str = "Rules that deny or ask were taken out of settings; the
                           session until it is opened again.";
 
 impl HookLookup {
-    /// Looks. Returns what is wrong with files and was not told before.
-    pub async fn run(self) -> Vec<String> {
+    /// Looks, and takes note of what people are told by that.
+    pub async fn run(self) -> HooksFound {
         let (cell, store) = (self.cell.clone(), self.store.clone());
-        let (notices, own) = self.look().await;
-        let mut notices = cell.new_notices(notices);
+        let (mut found, own) = self.look().await;
+        found.notices = cell.new_notices(found.notices);
         let own = cell.new_content(own);
         if !own.is_empty() {
-            notices.extend(trust::tell_unseen(store.as_ref(), &own).await);
+            let unseen = trust::tell_unseen(store.as_ref(), &own).await;
+            found.notices.extend(unseen);
         }
-        notices
+        found
     }
 
     /// Looks; nobody counts as told.
-    pub async fn load(self) {
-        self.look().await;
+    pub async fn load(self) -> HooksFound {
+        let (found, _) = self.look().await;
+        HooksFound {
+            notices: Vec::new(),
+            ..found
+        }
     }
 
-    /// Looks. Returns what is wrong with files, and what the user's own files bring.
-    async fn look(self) -> (Vec<String>, Vec<OwnContent>) {
+    /// Looks. Returns what was found, with all notices, and what the user's own files bring.
+    async fn look(self) -> (HooksFound, Vec<OwnContent>) {
         let held = self.cell.held();
         let store = self.store.as_ref();
-        let gated = trust::load_hooks(store, self.places, held).await;
+        let gated = trust::load_hooks(store, self.places.clone(), held).await;
         self.cell.set(gated.running().cloned());
         let rules = match self.rules {
             Some(places) => trust::load_rules(store, places).await,
@@ -211,7 +228,15 @@ impl HookLookup {
         if self.cell.set_rules(rules.rules) {
             notices.push(RULES_KEPT.to_owned());
         }
+        let of_rules = rules.folders.iter().map(|folder| (folder.as_path(), false));
+        let mut folders = Vec::new();
+        for (path, plugin) in gated.guarding_folders().chain(of_rules) {
+            let folder = self.places.guard_folder(path, plugin);
+            if !self.known.contains(&folder) && !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
         let own = OwnContent::of_hooks(&gated).chain(rules.own);
-        (notices, own.collect())
+        (HooksFound { notices, folders }, own.collect())
     }
 }

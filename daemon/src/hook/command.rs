@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::context::HookContext;
 use super::handlers::FileHook;
 use super::output::{HookFailure, HookOutput};
 use crate::discovery::hooks::{HookKind, HookPlace, PayloadForm};
-use loopd_exec::process::{Exit, InputPipe, Io, Lifetime, OutputPipe, OwnedProcess, Spawn};
+use loopd_exec::process::{Exit, InputPipe, Io, Lifetime, OwnedProcess, Spawn};
 
 /// The most bytes that a hook may print.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
@@ -101,15 +101,21 @@ async fn end(
     payload: &str,
     printed: &mut Printed,
 ) -> Result<Exit, HookFailure> {
-    let (input, output) = (process.input.take(), process.output.take());
-    let errors = process.errors.take();
+    let (input, errors) = (process.input.take(), process.errors.take());
+    let (socket, pipe) = (process.output_socket.take(), process.output.take());
     let write = async {
         if let Some(input) = input {
             feed(input, payload).await;
         }
         Ok(())
     };
-    let output = read(output, &mut printed.output, |line| progress(context, line));
+    let output = async {
+        let takes = |line: &str| progress(context, line);
+        match socket {
+            Some(socket) => read(Some(socket), &mut printed.output, takes).await,
+            None => read(pipe, &mut printed.output, takes).await,
+        }
+    };
     let errors = read(errors, &mut printed.errors, |_| false);
     let exchange = async { tokio::try_join!(write, output, errors) };
     tokio::pin!(exchange);
@@ -135,7 +141,7 @@ async fn feed(mut input: InputPipe, payload: &str) {
 
 /// Reads a stream to its end, without the lines that `takes` takes.
 async fn read(
-    stream: Option<OutputPipe>,
+    stream: Option<impl AsyncRead + Unpin>,
     printed: &mut PrintedText,
     mut takes: impl FnMut(&str) -> bool,
 ) -> Result<(), HookFailure> {
@@ -209,6 +215,10 @@ fn judge(
         text => HookOutput::read(text),
     };
     match exit {
+        Exit::Code(0) if text.is_empty() && lost_output(errors) => Err(HookFailure::failed(
+            "its standard output cannot be opened by a name, so that what it wrote is lost; let it write \
+             to its standard output itself, without `> /dev/stdout`",
+        )),
         Exit::Code(0) => match parsed() {
             // Claude's hooks may print a plain text that becomes a part of the conversation.
             Err(_) if form == PayloadForm::Claude && !text.starts_with('{') && adds_text(kind) => {
@@ -239,6 +249,14 @@ fn judge(
         ))),
         Exit::Unknown => Err(HookFailure::failed("it is unknown how it ended")),
     }
+}
+
+/// The names of standard output.
+const OUTPUT_NAMES: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// Whether a command says that it could not open its standard output by a name: it is a socket.
+fn lost_output(errors: &str) -> bool {
+    OUTPUT_NAMES.iter().any(|name| errors.contains(name))
 }
 
 fn ended(how: &str, errors: &str) -> String {
@@ -334,131 +352,4 @@ pub(super) fn expand(text: &str, env: &BTreeMap<String, String>) -> String {
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
-mod tests {
-    use super::*;
-
-    fn judged(kind: HookKind, form: PayloadForm, output: &str, errors: &str, exit: Exit) -> String {
-        let line = |text: &str| PrintedText {
-            kept: Vec::new(),
-            line: text.as_bytes().to_vec(),
-        };
-        let printed = Printed {
-            output: line(output),
-            errors: line(errors),
-        };
-        match judge(kind, form, &printed, exit) {
-            Ok(output) => match (&output.refused, &output.text) {
-                (Some(refused), _) => format!("refused {refused}"),
-                (None, Some(text)) => format!("text {text}"),
-                (None, None) => serde_json::to_string(&output.members).unwrap(),
-            },
-            Err(failure) => format!("failed: {}", failure.cause()),
-        }
-    }
-
-    #[test]
-    fn the_end_of_a_command_is_its_answer() {
-        use HookKind::{PreToolUse, SessionStart};
-        use PayloadForm::{Claude, Native};
-        let table = [
-            (PreToolUse, Native, "", "", Exit::Code(0), "{}"),
-            (
-                PreToolUse,
-                Native,
-                " {\"a\":1}\n",
-                "",
-                Exit::Code(0),
-                "{\"a\":1}",
-            ),
-            (
-                PreToolUse,
-                Native,
-                "{\"a\":",
-                "",
-                Exit::Code(0),
-                "failed: its answer is not one JSON object but begins with `{\"a\":`",
-            ),
-            (
-                PreToolUse,
-                Native,
-                r#"{"permissionDecision":"deny","permissionDecision":"allow"}"#,
-                "",
-                Exit::Code(0),
-                "failed: its answer has the member `permissionDecision` twice",
-            ),
-            (
-                PreToolUse,
-                Claude,
-                "checked",
-                "",
-                Exit::Code(0),
-                "failed: its answer is not one JSON object but begins with `checked`",
-            ),
-            (
-                SessionStart,
-                Claude,
-                "be kind",
-                "",
-                Exit::Code(0),
-                "text be kind",
-            ),
-            (
-                SessionStart,
-                Native,
-                "be kind",
-                "",
-                Exit::Code(0),
-                "failed: its answer is not one JSON object but begins with `be kind`",
-            ),
-            (
-                PreToolUse,
-                Claude,
-                "",
-                "no way",
-                Exit::Code(2),
-                "refused no way",
-            ),
-            (
-                PreToolUse,
-                Claude,
-                "no way",
-                "",
-                Exit::Code(2),
-                "refused no way",
-            ),
-            (
-                PreToolUse,
-                Native,
-                "{\"permissionDecision\":\"allow\"}",
-                "a\nb",
-                Exit::Code(1),
-                "failed: it ended with exit code 1: b",
-            ),
-            (
-                PreToolUse,
-                Native,
-                "",
-                "",
-                Exit::Signal(9),
-                "failed: it was killed by signal 9",
-            ),
-        ];
-        for (kind, form, output, errors, exit, wanted) in table {
-            assert_eq!(judged(kind, form, output, errors, exit), wanted, "{output}");
-        }
-    }
-
-    #[test]
-    fn variables_are_put_in() {
-        let env = BTreeMap::from([("A".to_owned(), "one".to_owned())]);
-        let table = [
-            ("$A/${A}x$", "one/onex$"),
-            ("$B-", "-"),
-            ("${A", "${A"),
-            ("$$A", "$one"),
-        ];
-        for (text, wanted) in table {
-            assert_eq!(expand(text, &env), wanted, "{text}");
-        }
-    }
-}
+mod tests;

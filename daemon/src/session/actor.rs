@@ -480,6 +480,7 @@ impl Actor {
             | Answer::Accepted(_)
             | Answer::Aborted(_)
             | Answer::Withdrawn { .. }
+            | Answer::GuardsLifted(_)
             | Answer::Permissions { .. } => None,
         };
         if let Some(id) = &message {
@@ -529,6 +530,7 @@ impl Actor {
                 permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),
                 stop: self.has_hooks(self.stop_kind(), None),
                 most_stop_blocks: self.services.config.hooks.stop_blocks,
+                answering: &|| self.answering_hooks(),
             },
             ids: &mut ids,
         };

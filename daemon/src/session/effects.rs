@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
-use super::hooks::{SelectedAgentHooks, report_notices};
+use super::hooks::{SelectedAgentHooks, report_found};
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
@@ -304,7 +304,7 @@ async fn prepared(
         agent_hooks.take().await;
     }
     if let Some(lookup) = lookups.hooks {
-        report_notices(lookup.run().await, &reporter).await;
+        report_found(lookup.run().await, &reporter).await;
     }
     if let Some(hooks) = &mut input.hooks {
         hooks.context.hooks.files = lookups.files.hooks();

@@ -14,12 +14,12 @@ use std::time::Duration;
 use loopd_proto::id::ToolCallId;
 use tokio::sync::oneshot;
 
-pub(super) use self::lookup::report_notices;
+pub(super) use self::lookup::report_found;
 use self::notice::Notice;
 pub(super) use self::of_agent::SelectedAgentHooks;
 use super::Message;
 use super::actor::Actor;
-use super::clients::attach::DetachReason;
+use super::clients::attach::{Attachment, DetachReason};
 use super::journal::Outgoing;
 use super::work::Work;
 use crate::client::ClientId;
@@ -98,20 +98,28 @@ impl SessionHooks {
 impl Actor {
     /// Returns the hooks in force.
     pub(super) fn hooks(&self) -> Hooks {
-        let attachments = self.clients.attachments().iter();
-        let answering = attachments.filter(|it| it.offer.hooks && !it.client.is_gone());
-        let clients: Vec<HookClient> = answering
+        let clients: Vec<HookClient> = self
+            .hook_attachments()
             .map(|attachment| HookClient {
                 client: attachment.client.clone(),
                 name: attachment.name.clone(),
             })
             .collect();
-        let present = ClientGuards::of(clients.iter().map(|it| it.name.as_str()));
         Hooks {
             clients,
-            missing: self.guards().missing_from(&present),
+            missing: self.guards().missing_from(&self.answering_hooks()),
             files: self.hooks.files.hooks(),
         }
+    }
+
+    /// Returns the clients that answer hooks now.
+    pub(super) fn answering_hooks(&self) -> ClientGuards {
+        ClientGuards::of(self.hook_attachments().map(|it| it.name.as_str()))
+    }
+
+    fn hook_attachments(&self) -> impl Iterator<Item = &Attachment> {
+        let attachments = self.clients.attachments().iter();
+        attachments.filter(|it| it.offer.hooks && !it.client.is_gone())
     }
 
     /// Returns the apps whose hooks guard the session, be they there or not.

@@ -108,6 +108,17 @@ impl GatedHooks {
         running.map(|it| &it.hook)
     }
 
+    /// Returns the folders of projects whose guards are in force, and whether each is a plugin.
+    pub fn guarding_folders(&self) -> impl Iterator<Item = (&Path, bool)> {
+        let guards = self
+            .running()
+            .filter(|hook| GuardRecord::of(hook).is_some());
+        guards.filter_map(|hook| {
+            let folder = hook.source.folder.as_deref()?;
+            Some((folder, hook.source.plugin.is_some()))
+        })
+    }
+
     /// Returns everything that people should know.
     pub fn notices(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().chain(&self.untrusted)
@@ -143,7 +154,13 @@ impl GatedHooks {
             };
             GatedHook { hook, state }
         });
-        let mut hooks: Vec<GatedHook> = hooks.collect();
+        // What a folder that the session has left brings without trust never was in force.
+        let is_left = |gated: &GatedHook| {
+            let folder = gated.hook.source.folder.as_ref();
+            matches!(gated.state, HookState::NotTrusted { .. })
+                && folder.is_some_and(|folder| loaded.held.contains(folder))
+        };
+        let mut hooks: Vec<GatedHook> = hooks.filter(|gated| !is_left(gated)).collect();
         if off.is_none() && loaded.disabled_by.is_none() {
             let missing = wanted.missing(&hooks);
             withheld.extend(missing.iter().filter_map(missed));

@@ -1,5 +1,7 @@
 //! Which permission rules of settings count.
 
+use std::path::PathBuf;
+
 use loopd_store::Store;
 
 use super::{OwnContent, TrustedContent, shell_word};
@@ -14,6 +16,8 @@ pub struct GatedRules {
     pub problems: Vec<Problem>,
     /// What the user's own settings allow.
     pub own: Vec<OwnContent>,
+    /// The folders of projects whose rules deny or ask.
+    pub folders: Vec<PathBuf>,
 }
 
 /// Reads the rules of settings. What denies or asks always counts; what allows counts if it is the
@@ -37,6 +41,9 @@ pub async fn load_rules(store: &dyn Store, places: RulePlaces) -> GatedRules {
                 what: "the list `allow` of its `permissions`".to_owned(),
                 hash: file.hash,
             });
+        }
+        if !(file.rules.deny.is_empty() && file.rules.ask.is_empty()) {
+            gated.folders.extend(file.folder);
         }
         let rules = &mut gated.rules;
         rules.deny.append(&mut file.rules.deny);

@@ -65,6 +65,24 @@ pub struct GuardingApp {
     pub count: u32,
 }
 
+/// Our own fact: guards of these folders came into force: hooks that guard, or rules of settings that
+/// deny or ask. They stay in force for the session, wherever it works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardFolders {
+    pub folders: Vec<GuardFolder>,
+}
+
+/// A folder whose guards are in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardFolder {
+    pub path: String,
+    /// The root of the project that the folder is part of.
+    pub root: String,
+    /// Whether the folder is a plugin.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plugin: bool,
+}
+
 /// Our own fact: a hook has something to tell the model, after the results of the turn.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

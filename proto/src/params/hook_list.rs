@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::discovery::FileProblem;
+use crate::event::hook::GuardingApp;
+use crate::id::SessionId;
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
@@ -105,10 +107,27 @@ pub struct TriedHook {
     pub milliseconds: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GuardLiftParams {
+    pub session_id: SessionId,
+    /// Whether apps that are attached are lifted, too. They are still asked while they are there, and
+    /// not waited for when they leave.
+    #[serde(default)]
+    pub attached: bool,
+}
+
+/// Which apps do not guard a session any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardLifted {
-    /// Whether a client's hooks guarded the session.
+    /// Whether there was one to lift.
     pub lifted: bool,
+    /// The apps that the session does not wait for any more.
+    #[serde(default)]
+    pub apps: Vec<GuardingApp>,
+    /// The apps that go on guarding the session, because they are attached.
+    #[serde(default)]
+    pub attached: Vec<GuardingApp>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

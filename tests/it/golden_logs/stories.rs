@@ -51,6 +51,8 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("rate-limited", modes::rate_limited().boxed_local()),
         ("hooks", hooks::hooks().boxed_local()),
         ("guard-absent", hooks::guard_absent().boxed_local()),
+        ("guards-kept", hooks::guards_kept().boxed_local()),
+        ("stop-limit", hooks::stop_limit().boxed_local()),
         ("provider-wait", budgets::provider_wait().boxed_local()),
         ("time-up", budgets::time_up().boxed_local()),
         ("fleet", fleet::fleet().boxed_local()),

@@ -7,7 +7,7 @@ use super::support::{
     HookApp, HookReply, bash, end_of, offer, one_call, waits, warning, without_hooks,
 };
 
-fn named(name: &str) -> Value {
+pub(super) fn named(name: &str) -> Value {
     let mut offer = offer();
     offer["clientName"] = name.into();
     offer
@@ -21,7 +21,7 @@ async fn joins(daemon: &Daemon, id: &str, offer: Value) -> (Session, HookApp) {
 }
 
 /// Two apps that guard a session.
-async fn two_apps(daemon: &Daemon) -> ((Session, HookApp), (Session, HookApp)) {
+pub(super) async fn two_apps(daemon: &Daemon) -> ((Session, HookApp), (Session, HookApp)) {
     let client = daemon.client();
     let app = HookApp::silent(&client);
     let first = client.create(named("first")).await;

@@ -1,6 +1,6 @@
 //! Hooks that keep an agent from stopping, and the transcript that they may read.
 
-use loopd_tests::{Daemon, Script, Turn};
+use loopd_tests::{Daemon, Script, Session, Turn};
 use serde_json::{Value, json};
 
 use super::support::{HookApp, HookReply, hooked, offer, warning};
@@ -53,6 +53,59 @@ async fn a_stop_cannot_be_blocked_for_ever() {
     // The next prompt is counted anew.
     session.ask("again").await;
     assert_eq!(app.inputs("agentStop")[9]["stopBlocks"], 0);
+    daemon.finish().await;
+}
+
+/// The counts that a hook was told when it was asked whether the agent may stop.
+fn counts(app: &HookApp) -> Vec<u64> {
+    let asked = app.inputs("agentStop");
+    let counts = asked.iter().map(|it| it["stopBlocks"].as_u64().unwrap());
+    counts.collect()
+}
+
+/// A session in autopilot mode whose model always says the same.
+async fn flying() -> (Daemon, Session) {
+    let script = Script::answering(|_| Turn::any().says("done")).await;
+    let daemon = Daemon::with(script).await;
+    let session = daemon.client().create(offer()).await;
+    let mode = json!({"mode": "autopilot"});
+    session.call("session.mode.set", mode).await;
+    (daemon, session)
+}
+
+#[tokio::test]
+async fn the_autopilot_does_not_begin_the_count_of_blocks_anew() {
+    let (daemon, mut session) = flying().await;
+    let output = json!({"decision": "block", "reason": "more"});
+    let app = HookApp::saying(session.client(), "agentStop", output);
+    session.ask("go").await;
+    let wanted: Vec<u64> = (0..=8).chain([8, 8, 8]).collect();
+    assert_eq!(counts(&app), wanted, "the model was told to go on 3 times");
+    assert_eq!(daemon.script().requests().len(), 12);
+    // What a person says is counted anew.
+    session.ask("again").await;
+    assert_eq!(counts(&app)[12..], wanted);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_stop_that_hooks_allowed_ends_the_row_of_blocks() {
+    let (daemon, mut session) = flying().await;
+    let mut stops = 0;
+    let app = HookApp::on(session.client(), move |kind, _| match kind {
+        "agentStop" => {
+            stops += 1;
+            if stops % 3 == 0 {
+                HookReply::Nothing
+            } else {
+                block("more")
+            }
+        }
+        _ => HookReply::Nothing,
+    });
+    session.ask("go").await;
+    assert_eq!(counts(&app), [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    assert_eq!(session.count("session.warning"), 0);
     daemon.finish().await;
 }
 

@@ -27,8 +27,8 @@ use super::message::{
 use super::procfs::{self, KillOutcome, ProcStat, ProcessIdentity};
 use super::record::{ProcessControl, ProcessFacts, ProcessRecord};
 use super::{
-    Class, InputPipe, Io, OutputPipe, OwnedProcess, ProcessesInner, Signal, Spawn, SpawnError, TAG,
-    control_socket,
+    Class, InputPipe, Io, OutputPipe, OutputSocket, OwnedProcess, ProcessesInner, Signal, Spawn,
+    SpawnError, TAG, control_socket,
 };
 
 use crate::sandbox::SandboxError;
@@ -184,6 +184,7 @@ async fn order_command(
     inner.add(record.clone());
     let mut owned = OwnedProcess::of(record.clone(), &inner.keep_alive);
     owned.output = pipes.output;
+    owned.output_socket = pipes.output_socket;
     owned.errors = pipes.errors;
     owned.input = pipes.input;
     owned.control = pipes.control;
@@ -375,6 +376,7 @@ struct CommandPipes {
     stdio: StdioSource,
     theirs: Vec<OwnedFd>,
     output: Option<OutputPipe>,
+    output_socket: Option<OutputSocket>,
     errors: Option<OutputPipe>,
     input: Option<InputPipe>,
     control: Option<tokio::net::UnixStream>,
@@ -386,6 +388,7 @@ impl CommandPipes {
             stdio: StdioSource::One,
             theirs: Vec::new(),
             output: None,
+            output_socket: None,
             errors: None,
             input: None,
             control: None,
@@ -409,11 +412,11 @@ impl CommandPipes {
             }
             Io::Given { input } => {
                 let input = sealed(input).map_err(SpawnError::Pipe)?;
-                let (ours, theirs) = output().map_err(SpawnError::Pipe)?;
+                let (ours, theirs) = output_socket().map_err(SpawnError::Pipe)?;
                 let (our_errors, their_errors) = output().map_err(SpawnError::Pipe)?;
                 pipes.stdio = StdioSource::Three;
                 pipes.theirs = vec![input, theirs, their_errors];
-                pipes.output = Some(ours);
+                pipes.output_socket = Some(ours);
                 pipes.errors = Some(our_errors);
             }
             Io::Terminal { tty } => {
@@ -437,6 +440,15 @@ impl CommandPipes {
 fn output() -> io::Result<(OutputPipe, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((pipe::Receiver::from_owned_fd(reader.into())?, writer.into()))
+}
+
+/// Makes a socket for the output of a command. Only who has the descriptor can write to it: a socket
+/// cannot be opened by a name of /proc, as a pipe can.
+fn output_socket() -> io::Result<(OutputSocket, OwnedFd)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.shutdown(std::net::Shutdown::Write)?;
+    ours.set_nonblocking(true)?;
+    Ok((OutputSocket::from_std(ours)?, theirs.into()))
 }
 
 /// Makes a file in memory that nobody can change. Who opens it through /proc reads it from its

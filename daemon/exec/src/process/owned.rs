@@ -9,7 +9,9 @@ use loopd_proto::id::ProcessId;
 use super::record::{Activity, ProcessRecord};
 use crate::keep_alive::KeepAlive;
 
-use super::{Class, Exit, InputPipe, KILLED_WITHIN, OutputPipe, ProcessEntry, Signal};
+use super::{
+    Class, Exit, InputPipe, KILLED_WITHIN, OutputPipe, OutputSocket, ProcessEntry, Signal,
+};
 
 /// How long the descendants of a stopped command may live after the command has ended.
 const LINGER: Duration = Duration::from_millis(200);
@@ -21,7 +23,9 @@ pub struct OwnedProcess {
     pub pid: u32,
     /// Standard output; with `Io::Merged` also standard error.
     pub output: Option<OutputPipe>,
-    /// Standard error, with `Io::Piped`.
+    /// Standard output, where it is a socket (`Io::Given`).
+    pub output_socket: Option<OutputSocket>,
+    /// Standard error, with `Io::Piped` and `Io::Given`.
     pub errors: Option<OutputPipe>,
     /// Standard input, with `Io::Piped`.
     pub input: Option<InputPipe>,
@@ -38,6 +42,7 @@ impl OwnedProcess {
             id: record.id().clone(),
             pid: record.pid(),
             output: None,
+            output_socket: None,
             errors: None,
             input: None,
             #[cfg(unix)]

@@ -32,6 +32,7 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
     state.queue = waiting;
     let joins = state.turn().map(|turn| turn.key.clone());
     abandon_unfinished(state);
+    state.stop_blocks = 0;
     if let Some(command) = command {
         state.phase = Phase::Commanding(command);
     } else if let Some(first) = messages.first() {
@@ -42,6 +43,8 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
             ..Run::default()
         };
         let mut run = current(state).map_or_else(started, std::mem::take);
+        // What hooks have kept the run from before somebody sent more does not count.
+        (run.stop_blocks, run.ends_at_stop_limit) = (0, false);
         state.autopilot.begin(&first.id, run.origin.as_ref());
         run.messages
             .extend(messages.iter().map(|message| message.id.clone()));
@@ -57,9 +60,20 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
     }
 }
 
+/// Takes the run that was not finished, or a new one that no message starts. A new one goes on with
+/// the count of how often hooks have kept the run before from ending.
+pub(super) fn unfinished(state: &mut State) -> Run {
+    let stop_blocks = std::mem::take(&mut state.stop_blocks);
+    state.unfinished.take().unwrap_or_else(|| Run {
+        stop_blocks,
+        ..Run::default()
+    })
+}
+
 /// Starts a run that goes on with the work on a message, with what that work is restricted to.
 pub(super) fn go_on(state: &mut State, request: &MessageId) {
     let scopes = state.autopilot.scopes.clone();
+    let stop_blocks = std::mem::take(&mut state.stop_blocks);
     state.phase = Phase::Preparing(Preparing {
         messages: Vec::new(),
         joins: None,
@@ -68,6 +82,7 @@ pub(super) fn go_on(state: &mut State, request: &MessageId) {
             origin: Some(request.clone()),
             messages: vec![request.clone()],
             scopes,
+            stop_blocks,
             ..Run::default()
         },
     });
@@ -152,6 +167,11 @@ pub(super) fn end(state: &mut State, ended: &LoopEnded) {
     };
     let is_unread = |id: &MessageId| unread.iter().any(|message| message.id == *id);
     run.messages.retain(|id| !is_unread(id));
+    state.stop_blocks = if run.ends_at_stop_limit {
+        run.stop_blocks
+    } else {
+        0
+    };
     if ended.resumable {
         state.unfinished = Some(run);
     } else {

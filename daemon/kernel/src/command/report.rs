@@ -52,7 +52,8 @@ impl Command {
             | Self::HooksAbsent { .. }
             | Self::GuardJoined(_)
             | Self::GuardLeft(_)
-            | Self::LiftGuards
+            | Self::HoldGuardFolders(_)
+            | Self::LiftGuards(_)
             | Self::Assessed(_)
             | Self::HooksAnswered { .. }
             | Self::StopAnswered(_)

@@ -4,8 +4,8 @@ use loopd_proto::event::Durable;
 use loopd_proto::event::session::Warning;
 
 use super::hooks::guards_changed;
-use crate::command::{Answer, Decision};
-use crate::guards::{ClientGuards, GuardJoined, GuardLeft};
+use crate::command::{Answer, DecideEnv, Decision};
+use crate::guards::{ClientGuards, GuardJoined, GuardLeft, LiftScope};
 use crate::state::State;
 use crate::texts;
 
@@ -27,12 +27,20 @@ pub(super) fn left(state: &State, left: &GuardLeft) -> Decision {
     decision
 }
 
-/// Stops waiting for all of them, and asks those that are there about the calls that wait.
-pub(super) fn lift(state: &State) -> Decision {
-    let mut decision = changed(state, &ClientGuards::default());
+/// Stops waiting for those that are gone, or for all of them, and asks those that are there about the
+/// calls that wait.
+pub(super) fn lift(state: &State, scope: LiftScope, env: &DecideEnv<'_>) -> Decision {
+    let lifted = state.guards.lifted(scope, &(env.hooks.answering)());
+    let mut decision = changed(state, &lifted.stay);
     if decision.answer == Answer::Accepted(true) {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: "guard_lifted".to_owned(),
+            message: texts::guard_lifted(&lifted.lifted),
+            url: None,
+        }));
         decision.steps.extend(guards_changed(state).steps);
     }
+    decision.answer = Answer::GuardsLifted(lifted);
     decision
 }
 

@@ -17,7 +17,7 @@ use super::turn::{end_turn, next_turn};
 use super::{autopilot, queue, rest};
 use crate::command::{CallOutcome, DecideEnv, Decision, Effect};
 use crate::guards::ClientGuards;
-use crate::hook::{Guarded, HookPermission, HookVerdict, StopAnswered};
+use crate::hook::{Guarded, HookPermission, HookVerdict, STOP_LIMIT, StopAnswered};
 use crate::model::ToolCall;
 use crate::policy::grant::Grant;
 use crate::policy::{Verdict, asked, judge};
@@ -282,7 +282,7 @@ pub(super) fn stop_answered(
         let may_block = blocks < env.hooks.most_stop_blocks;
         if !may_block {
             decision.store(Durable::SessionWarning(Warning {
-                warning_type: "stop_hook_limit".to_owned(),
+                warning_type: STOP_LIMIT.to_owned(),
                 message: texts::stop_block_limit(blocks),
                 url: None,
             }));

@@ -12,7 +12,9 @@ use loopd_proto::permission::PermissionOutcome;
 
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
-use super::{autopilot, fleet, limits, part, provider_wait, queue, settings, tasks, tell_idle};
+use super::{
+    autopilot, fleet, guard_folders, limits, part, provider_wait, queue, settings, tasks, tell_idle,
+};
 
 use crate::command::{
     CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
@@ -71,6 +73,7 @@ pub(super) fn resume(
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     let mut decision = Decision::default();
+    guard_folders::check_move(state, resume.working_directory.as_ref())?;
     settings::inherited::keeps_tools(state, &resume.options, env)?;
     if env.top.is_some() {
         // Who joins a working sub-agent watches it. Its parent decides what it does and how.
@@ -89,6 +92,7 @@ pub(super) fn resume(
     let cwd = resume
         .working_directory
         .unwrap_or_else(|| state.cwd.clone());
+    guard_folders::tell_kept(state, &cwd, &mut decision);
     if options != state.options || cwd != state.cwd {
         decision.store(Durable::Configured(Box::new(Configured {
             options: options.clone(),

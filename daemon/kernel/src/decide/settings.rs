@@ -13,7 +13,7 @@ use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::session::{Mode, SessionOptions};
 
-use super::{limits, plan};
+use super::{guard_folders, limits, plan};
 use crate::changed_shells::command_of;
 use crate::command::{
     AgentChoice, AgentPick, Answer, DecideEnv, Decision, LogLevel, ModelChoice, Refusal, Step,
@@ -246,6 +246,7 @@ fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cw
         return;
     }
     tell_hooks_off(state, &options, decision);
+    guard_folders::tell_kept(state, &cwd, decision);
     decision.store(Durable::Configured(Box::new(Configured {
         options,
         working_directory: cwd.clone(),

@@ -115,6 +115,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
             permission: &|_| given.guarded,
             stop: given.guarded,
             most_stop_blocks: 2,
+            answering: &crate::guards::ClientGuards::default,
         },
         ids: &mut ids,
     };

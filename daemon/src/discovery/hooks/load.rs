@@ -12,7 +12,7 @@ use super::definition::{HookDefinition, HookOrigin, HookSource};
 use super::local_http::LocalHttp;
 use super::named_files;
 use super::parse::{HookFile, HookFileContent, HookText, parse};
-use super::places::{HookPlaces, PLUGIN_FILES, PROJECT_SETTINGS};
+use super::places::{HeldFolder, HookPlaces, PLUGIN_FILES, PROJECT_SETTINGS};
 
 /// The most bytes in all files together.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -27,6 +27,8 @@ pub struct LoadedHooks {
     pub switches: Vec<HookSwitch>,
     /// The settings of the user that turn off all hooks but those of policy.
     pub disabled_by: Option<PathBuf>,
+    /// The folders that were searched for guards only.
+    pub held: Vec<PathBuf>,
 }
 
 impl From<HookFileContent> for LoadedHooks {
@@ -34,8 +36,7 @@ impl From<HookFileContent> for LoadedHooks {
         Self {
             hooks: content.hooks,
             notices: content.problems,
-            switches: Vec::new(),
-            disabled_by: None,
+            ..Self::default()
         }
     }
 }
@@ -65,16 +66,19 @@ pub fn load(places: &HookPlaces) -> LoadedHooks {
     for plugin in &places.plugins {
         loader.plugin(plugin, places);
     }
+    if let Some(root) = places.root() {
+        for hook in &mut loader.found.hooks {
+            named_files::include(hook, root);
+        }
+    }
+    for held in &places.held {
+        loader.held(held);
+    }
     let Loader {
         mut found,
         disabled_by,
         ..
     } = loader;
-    if let Some(root) = places.root() {
-        for hook in &mut found.hooks {
-            named_files::include(hook, root);
-        }
-    }
     for hook in &mut found.hooks {
         if hook.source.origin != HookOrigin::Policy {
             hook.off = hook.off.take().or_else(|| disabled_by.clone());
@@ -250,9 +254,44 @@ impl Loader {
             folder: of_project.then(|| plugin.to_owned()),
             plugin: Some(plugin.to_owned()),
         };
+        self.plugin_files(plugin, &source);
+    }
+
+    /// Reads the guards of a folder that the session has left. What is wrong with the other hooks there,
+    /// and what turns hooks off there, concerns nobody any more.
+    fn held(&mut self, held: &HeldFolder) {
+        let mut own = Self {
+            local_http: self.local_http,
+            room: self.room,
+            seen: std::mem::take(&mut self.seen),
+            disabled_by: None,
+            found: LoadedHooks::default(),
+        };
+        if held.plugin {
+            let source = HookSource {
+                origin: HookOrigin::Plugin,
+                folder: Some(held.path.clone()),
+                plugin: Some(held.path.clone()),
+            };
+            own.plugin_files(&held.path, &source);
+        } else {
+            own.project(&held.path);
+        }
+        (self.room, self.seen) = (own.room, own.seen);
+        let guards = own.found.hooks.into_iter();
+        let guards = guards.filter(|hook| hook.kind.is_guard() && !hook.in_background);
+        self.found.hooks.extend(guards.map(|mut hook| {
+            hook.off = None;
+            named_files::include(&mut hook, &held.root);
+            hook
+        }));
+        self.found.held.push(held.path.clone());
+    }
+
+    fn plugin_files(&mut self, plugin: &Path, source: &HookSource) {
         let reader = FolderReader::within(plugin);
         for below in PLUGIN_FILES {
-            self.file(&reader, &plugin.join(below), HookFile::Own, &source);
+            self.file(&reader, &plugin.join(below), HookFile::Own, source);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use loopd_proto::event::hook::GuardFolder;
 use loopd_proto::session::SessionOptions;
 
 use crate::discovery::OWN_FOLDER;
@@ -34,7 +35,29 @@ pub struct HookPlaces {
     pub root: Option<PathBuf>,
     /// The roots of the plugins in use.
     pub plugins: Vec<PathBuf>,
+    /// The folders that the session has left and whose guards are in force all the same.
+    pub held: Vec<HeldFolder>,
     pub local_http: LocalHttp,
+}
+
+/// A folder that is searched for guards only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldFolder {
+    pub path: PathBuf,
+    /// The root of the project that it is part of.
+    pub root: PathBuf,
+    /// Whether it is a plugin.
+    pub plugin: bool,
+}
+
+impl HeldFolder {
+    fn of(folder: &GuardFolder) -> Self {
+        Self {
+            path: folder.path.clone().into(),
+            root: folder.root.clone().into(),
+            plugin: folder.plugin,
+        }
+    }
 }
 
 /// The user's own places; none if they are left out.
@@ -74,6 +97,7 @@ impl HookPlaces {
             projects: project_folders(&real(cwd), &real(root)),
             root: Some(real(root)),
             plugins: Vec::new(),
+            held: Vec::new(),
             local_http: match env.get(LOCAL_HTTP_VARIABLE).map(String::as_str) {
                 Some("1") => LocalHttp::Allowed,
                 _ => LocalHttp::Refused,
@@ -112,6 +136,42 @@ impl HookPlaces {
         places
     }
 
+    /// Adds the folders whose guards are in force and that are not searched any more, as far as the
+    /// session wants hooks of files.
+    #[must_use]
+    pub fn holding(self, folders: &[GuardFolder], options: &SessionOptions) -> Self {
+        let wanted = |folder: &GuardFolder| match options.enable_file_hooks {
+            Some(false) => false,
+            Some(true) | None => folder.plugin || options.wants_file_hooks(),
+        };
+        self.with_held(folders.iter().filter(|folder| wanted(folder)))
+    }
+
+    /// Adds the folders whose rules are in force and that are not searched any more.
+    #[must_use]
+    pub fn holding_rules(self, folders: &[GuardFolder]) -> Self {
+        self.with_held(folders.iter())
+    }
+
+    fn with_held<'f>(mut self, folders: impl Iterator<Item = &'f GuardFolder>) -> Self {
+        let searched = self.trusted_folders();
+        let held = folders.map(HeldFolder::of);
+        self.held = held.filter(|held| !searched.contains(&held.path)).collect();
+        self
+    }
+
+    /// Returns the folder of the log for a folder that guards were found in.
+    pub fn guard_folder(&self, path: &Path, plugin: bool) -> GuardFolder {
+        let mut held = self.held.iter();
+        let held = held.find(|held| held.path == path);
+        let root = held.map(|held| held.root.as_path()).or(self.root());
+        GuardFolder {
+            path: path.to_string_lossy().into_owned(),
+            root: root.unwrap_or(path).to_string_lossy().into_owned(),
+            plugin: plugin || held.is_some_and(|held| held.plugin),
+        }
+    }
+
     pub(super) fn root(&self) -> Option<&Path> {
         self.root
             .as_deref()
@@ -124,14 +184,18 @@ impl HookPlaces {
         let plugins = self.plugins.iter().map(real);
         let inside = |plugin: &PathBuf| self.root().is_some_and(|root| plugin.starts_with(root));
         let plugins = plugins.filter(inside);
-        self.projects.iter().cloned().chain(plugins).collect()
+        let held = self.held.iter().map(|held| held.path.clone());
+        let searched = self.projects.iter().cloned().chain(plugins);
+        searched.chain(held).collect()
     }
 
     /// Returns whether there is any file to read. This is much cheaper than reading.
     pub fn has_files(&self) -> bool {
         let users = self.user.homes.iter();
         let users = users.flat_map(|home| [home.join("hooks"), home.join("settings.json")]);
-        let projects = self.projects.iter().flat_map(|folder| {
+        let held = self.held.iter().filter(|held| !held.plugin);
+        let projects = self.projects.iter().chain(held.map(|held| &held.path));
+        let projects = projects.flat_map(|folder| {
             let own = format!("{OWN_FOLDER}/hooks");
             let folders = [".github/hooks".to_owned(), own];
             let below = folders
@@ -139,7 +203,8 @@ impl HookPlaces {
                 .chain(PROJECT_SETTINGS.map(str::to_owned));
             below.map(|below| folder.join(below)).collect::<Vec<_>>()
         });
-        let plugins = self.plugins.iter();
+        let held = self.held.iter().filter(|held| held.plugin);
+        let plugins = self.plugins.iter().chain(held.map(|held| &held.path));
         let plugins = plugins.flat_map(|plugin| PLUGIN_FILES.map(|file| plugin.join(file)));
         let all = self.policy.folders.iter().cloned().chain(users);
         let all = all.chain(self.user.settings.iter().cloned());

@@ -9,7 +9,7 @@ use crate::hook::HookInput;
 use crate::session::actor::Actor;
 use crate::session::work::Work;
 use loopd_kernel::command::Command;
-use loopd_kernel::guards::{ClientGuards, GuardJoined, GuardLeft};
+use loopd_kernel::guards::{GuardJoined, GuardLeft};
 use loopd_kernel::hook::{Guarded, HookDenial, HookPermission, HookVerdict};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::TurnKey;
@@ -122,8 +122,7 @@ impl Actor {
         if self.subagents.is_child() {
             return;
         }
-        let hooks = self.hooks();
-        let present = ClientGuards::of(hooks.clients.iter().map(|it| it.name.as_str()));
+        let present = self.answering_hooks();
         if self.state.guards != present {
             let joined = GuardJoined {
                 present,

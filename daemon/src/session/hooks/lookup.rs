@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::discovery::hooks::HookPlaces;
 use crate::discovery::settings_rules::RulePlaces;
-use crate::hook::HookLookup;
+use crate::hook::{HookLookup, HooksFound};
 use crate::session::actor::Actor;
 use crate::session::effects::Reporter;
 use crate::trust;
@@ -26,16 +26,18 @@ impl Actor {
         let (env, home) = (launch.env(), &self.services.home);
         let root = || trust::project_root(cwd);
         let places = HookPlaces::of_session(options, env, home, cwd, launch.plugins(), root);
+        let places = places.holding(&self.state.guard_folders, options);
         let cell = self.hooks.files.clone();
         let rules = self.rule_places(&places);
         // A session that begins also looks for guards that were there once.
-        let may_lack = !self.hooks.begun && options.wants_file_hooks();
+        let may_lack = (!self.hooks.begun && options.wants_file_hooks()) || !places.held.is_empty();
         let has_rules = rules.is_some() || cell.rules().is_some();
         (places.has_files() || !cell.is_empty() || may_lack || has_rules).then(|| HookLookup {
             cell,
             store: self.services.store.clone(),
             places,
             rules,
+            known: self.state.guard_folders.clone(),
         })
     }
 
@@ -53,6 +55,7 @@ impl Actor {
             return None;
         }
         let places = HookPlaces::of(env, &self.services.home, cwd, &trust::project_root(cwd));
+        let places = places.holding_rules(&self.state.guard_folders);
         RulePlaces::of(&places, env, cwd, true)
     }
 
@@ -73,22 +76,29 @@ impl Actor {
         let Some(lookup) = self.hook_lookup() else {
             return;
         };
-        if self.state.is_busy() {
-            for notice in lookup.run().await {
-                self.report(Command::file_warning(FILE_WARNING, notice))
-                    .await;
-            }
+        let found = if self.state.is_busy() {
+            lookup.run().await
         } else {
             // The next prompt tells what is wrong with files.
-            lookup.load().await;
+            lookup.load().await
+        };
+        for command in commands(found) {
+            self.report(command).await;
         }
     }
 }
 
-/// Reports what is wrong with files of hooks to the mailbox of the session.
-pub(in crate::session) async fn report_notices(notices: Vec<String>, reporter: &Reporter) {
-    for notice in notices {
-        let warning = Command::file_warning(FILE_WARNING, notice);
-        reporter.report(warning).await;
+/// Reports what a lookup came to to the mailbox of the session.
+pub(in crate::session) async fn report_found(found: HooksFound, reporter: &Reporter) {
+    for command in commands(found) {
+        reporter.report(command).await;
     }
+}
+
+fn commands(found: HooksFound) -> impl Iterator<Item = Command> {
+    let HooksFound { notices, folders } = found;
+    let held = (!folders.is_empty()).then(|| Command::HoldGuardFolders(folders));
+    let notices = notices.into_iter();
+    let notices = notices.map(|notice| Command::file_warning(FILE_WARNING, notice));
+    held.into_iter().chain(notices)
 }

@@ -55,3 +55,39 @@ pub(super) async fn guard_absent() -> Vec<Log> {
     daemon.finish().await;
     logs
 }
+
+/// A session moves out of a folder whose rules deny something.
+pub(super) async fn guards_kept() -> Vec<Log> {
+    let daemon = started([Turn::user("go").says("done")]).await;
+    let (here, there) = (daemon.file("here"), daemon.file("there"));
+    for folder in [&daemon.file(".git"), &here.join(".claude"), &there] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    let rules = json!({"permissions": {"deny": ["Bash(curl:*)"]}}).to_string();
+    std::fs::write(here.join(".claude/settings.json"), rules).unwrap();
+    let options = json!({"workingDirectory": here});
+    let mut session = session(&daemon, "guards-kept", options).await;
+    let moved = json!({"workingDirectory": there});
+    session
+        .call("session.metadata.setWorkingDirectory", moved)
+        .await;
+    session.ask("go").await;
+    end(daemon).await
+}
+
+/// Hooks keep an agent in autopilot mode from ending until they may not any more; then it is paused.
+pub(super) async fn stop_limit() -> Vec<Log> {
+    let turns = (0..9).map(|_| Turn::any().says("done"));
+    let daemon = started(turns).await;
+    let mut session = session(&daemon, "stop-limit", json!({"hooks": true})).await;
+    let _app = HookApp::on(session.client(), |kind, _| match kind {
+        "agentStop" => HookReply::Output(json!({"decision": "block", "reason": "more"})),
+        _ => HookReply::Nothing,
+    });
+    let mode = json!({"mode": "autopilot"});
+    session.call("session.mode.set", mode).await;
+    let paused = json!({"paused": true});
+    session.call("loopd.autopilot.pause", paused).await;
+    session.ask("go").await;
+    end(daemon).await
+}

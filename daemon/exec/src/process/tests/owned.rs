@@ -250,20 +250,23 @@ async fn input_output_and_errors_have_separate_pipes() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn nobody_takes_away_input_that_is_given() {
+async fn nobody_takes_away_input_that_is_given_or_writes_output_for_its_command() {
     let (_home, processes) = processes();
     // The first program opens the input anew, as a stranger would; both read all of it.
-    let mut spawn =
-        bash("cat /proc/$$/fd/0; cat; echo more 2>/dev/null >/proc/$$/fd/0 || echo sealed");
+    let mut spawn = bash(
+        "exec 2>/dev/null; cat /proc/$$/fd/0; cat; echo more >/proc/$$/fd/0 || echo sealed; \
+         echo forged >/proc/$$/fd/1 || echo closed",
+    );
     spawn.io = Io::Given {
         input: b"all of it\n".as_slice().into(),
     };
     let mut owned = processes.spawn(spawn).await.unwrap();
     assert!(owned.input.is_none());
     let mut out = String::new();
-    let output = owned.output.take().unwrap();
+    assert!(owned.output.is_none());
+    let output = owned.output_socket.take().unwrap();
     { output }.read_to_string(&mut out).await.unwrap();
-    assert_eq!(out, "all of it\nall of it\nsealed\n");
+    assert_eq!(out, "all of it\nall of it\nsealed\nclosed\n");
 }
 
 #[tokio::test]

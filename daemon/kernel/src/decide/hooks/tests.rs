@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::command::Command;
 use crate::decide::tests::prelude::*;
-use crate::guards::{ClientGuards, GuardJoined, GuardLeft};
+use crate::guards::{ClientGuards, GuardJoined, GuardLeft, LiftScope};
 use crate::hook::HookVerdict;
 
 /// The model asked for these calls, and the hooks are asked about them.
@@ -443,10 +443,11 @@ fn calls_that_wait_for_a_guard_go_on_when_it_is_lifted() {
         .and(waits_for_guard("a"));
     check(
         &waiting,
-        || Command::LiftGuards,
+        || Command::LiftGuards(LiftScope::Gone),
         "
-        answer yes
+        answer lifted an app, stays nobody
         store loopd.client_guard byClient=false
+        store session.warning warningType=guard_lifted message=\"The hooks of an app do not guard this session any more: somebody lifted …\"
         do guard i/0 a
         now turn i/0 [a:guarding]
         ",

@@ -126,6 +126,14 @@ pub(super) fn decision(decision: &Decision) -> Vec<String> {
         } => vec![format!(
             "answer removed={removed} interrupted={interrupted}"
         )],
+        Answer::GuardsLifted(guards) => {
+            let shown = |guards: &crate::guards::ClientGuards| {
+                let shown = (!guards.is_empty()).then(|| guards.shown());
+                shown.unwrap_or_else(|| "nobody".to_owned())
+            };
+            let (lifted, stay) = (shown(&guards.lifted), shown(&guards.stay));
+            vec![format!("answer lifted {lifted}, stays {stay}")]
+        }
         Answer::Permissions { changed, mode } => {
             let changed = if *changed { "changed" } else { "unchanged" };
             vec![format!("answer {changed} {mode:?}")]

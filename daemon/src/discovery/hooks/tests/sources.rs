@@ -49,6 +49,7 @@ impl Disk {
             projects: vec![self.path("app"), self.path("app/sub")],
             root: Some(self.path("app")),
             plugins: vec![self.path("plugin"), self.path("app/tools/plugin")],
+            held: Vec::new(),
             local_http: LocalHttp::Refused,
         }
     }

@@ -63,7 +63,8 @@ pub(super) async fn begin(
         | Answer::Accepted(_)
         | Answer::Aborted(_)
         | Answer::Withdrawn { .. }
-        | Answer::Permissions { .. } => None,
+        | Answer::Permissions { .. }
+        | Answer::GuardsLifted(_) => None,
     })
 }
 

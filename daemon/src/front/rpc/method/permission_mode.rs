@@ -45,6 +45,7 @@ pub(super) async fn set_mode(context: Context, params: SetModeParams) -> Result<
         | Answer::Message(_)
         | Answer::Accepted(_)
         | Answer::Aborted(_)
+        | Answer::GuardsLifted(_)
         | Answer::Withdrawn { .. } => params.mode,
     };
     Ok(ModeSet {

@@ -151,6 +151,7 @@ pub(super) async fn withdraw(
         | Answer::Message(_)
         | Answer::Accepted(_)
         | Answer::Aborted(_)
+        | Answer::GuardsLifted(_)
         | Answer::Permissions { .. } => (false, false),
     };
     Ok(Withdrawn {

@@ -31,6 +31,7 @@ pub(super) async fn queue(session: &SessionHandle, send: Send) -> Result<Message
         | Answer::Accepted(_)
         | Answer::Aborted(_)
         | Answer::Withdrawn { .. }
+        | Answer::GuardsLifted(_)
         | Answer::Permissions { .. } => {
             Err(RpcError::Failed("the message was not accepted".to_owned()))
         }
@@ -187,6 +188,7 @@ async fn stop(session: &SessionHandle, request: AbortRequest) -> Result<AbortOut
         | Answer::Message(_)
         | Answer::Accepted(_)
         | Answer::Withdrawn { .. }
+        | Answer::GuardsLifted(_)
         | Answer::Permissions { .. } => {
             Err(RpcError::Failed("the turn was not stopped".to_owned()))
         }
