@@ -9,6 +9,7 @@ mod arguments;
 mod clash;
 mod definition;
 mod parse;
+mod quoting;
 mod template;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use super::files::FolderReader;
 use super::{Discovered, Host, OWN_FOLDER, Problem};
 
-pub use arguments::{MissingInputs, Wanted};
+pub use arguments::{NotFilled, Wanted};
 pub use clash::name_all;
 pub use definition::{CommandDefinition, CommandFormat, CommandOrigin, CommandPlace};
 pub use template::{Segment, Template};

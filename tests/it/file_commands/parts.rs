@@ -105,6 +105,29 @@ async fn a_command_of_the_text_is_asked_about_and_recorded() {
     daemon.finish().await;
 }
 
+/// What a person types is data of the embedded command. Where it cannot be, nothing runs.
+#[tokio::test]
+async fn what_is_typed_after_a_command_is_no_code_of_its_parts() {
+    let daemon = Daemon::playing([]).await;
+    command(&daemon, "say", "It is !`echo $ARGUMENTS; echo \"$1\"`.");
+    command(&daemon, "shell", "It is !`sh -c \"echo $ARGUMENTS\"`.");
+    trust(&daemon).await;
+    let session = session(&daemon).await;
+    session.approve_all().await;
+    let typed = "; touch pwned $(touch pwned) `touch pwned` > pwned";
+    let params = json!({"name": "shell", "input": typed});
+    let refused = session.refused(INVOKE, params).await;
+    assert!(
+        refused.message.contains("sh -c") && refused.message.contains("evaluates text"),
+        "{refused:?}"
+    );
+    let params = json!({"name": "say", "input": typed});
+    let said = session.call(INVOKE, params).await["prompt"].clone();
+    assert!(!daemon.file("pwned").exists());
+    assert_eq!(said, format!("It is {typed}\n{typed}."));
+    daemon.finish().await;
+}
+
 #[tokio::test]
 async fn rules_and_hooks_that_deny_a_call_deny_a_part() {
     let daemon = Daemon::playing([]).await;

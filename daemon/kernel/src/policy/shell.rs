@@ -15,6 +15,7 @@ pub(crate) mod composed;
 pub(crate) mod coverage;
 mod deny;
 pub(crate) mod directories;
+mod evaluated;
 mod fit;
 pub(crate) mod identifier;
 pub(crate) mod looks;
@@ -34,6 +35,7 @@ mod written_by_git;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
 
+pub use self::evaluated::evaluates;
 pub use self::fit::{LineFit, fit, fits};
 
 use self::coverage::Coverage;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::definition::CommandFormat;
+use super::quoting::{self, NotQuotable, Piece};
 
 /// Which arguments a text uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,6 +37,22 @@ impl fmt::Display for MissingInputs {
             "it needs {}; write the words after its name, or {first}=… for each",
             names.join(", ")
         )
+    }
+}
+
+/// Why a command of a file does not run with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotFilled {
+    Missing(MissingInputs),
+    NotQuotable(NotQuotable),
+}
+
+impl fmt::Display for NotFilled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(missing) => missing.fmt(f),
+            Self::NotQuotable(place) => place.fmt(f),
+        }
     }
 }
 
@@ -226,6 +243,29 @@ impl<'a> Filled<'a> {
         }
         filled.push_str(&plain(rest));
         filled
+    }
+
+    /// Fills in a shell command. What was typed is data there, one word for each argument.
+    pub(super) fn fill_shell(&self, command: &str) -> Result<String, NotQuotable> {
+        let mut pieces = Vec::new();
+        let mut rest = command;
+        while let Some((before, place, after)) = next(rest, self.format) {
+            pieces.push(Piece::Text(plain(before)));
+            let (words, text) = match place {
+                Place::Whole => (self.words.clone(), self.input.to_owned()),
+                Place::Word(number) => (vec![self.word(number)], self.word(number)),
+                Place::Variable(variable) => {
+                    let value = self.variable(variable).unwrap_or_default();
+                    (vec![value.clone()], value)
+                }
+            };
+            let words = words.into_iter().filter(|word| !word.is_empty());
+            let words = words.collect();
+            pieces.push(Piece::Typed { words, text });
+            rest = after;
+        }
+        pieces.push(Piece::Text(plain(rest)));
+        quoting::quoted(command, &pieces)
     }
 
     /// Returns the word with this number. The last word that the text uses takes all further ones.

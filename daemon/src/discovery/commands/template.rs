@@ -3,7 +3,7 @@
 //! The text is cut before arguments are filled in, so that arguments can neither add a command to run
 //! nor a file to include.
 
-use super::arguments::{self, MissingInputs, Wanted};
+use super::arguments::{self, NotFilled, Wanted};
 use super::definition::CommandFormat;
 
 /// The most commands that a text may run, and the most files that it may include.
@@ -69,17 +69,20 @@ impl Template {
     }
 
     /// Fills in the arguments. `folder` is where the session works.
-    pub fn fill(&self, input: &str, folder: &str) -> Result<Vec<Segment>, MissingInputs> {
-        let filled = arguments::Filled::new(&self.wanted, self.format, input, folder)?;
-        let mut segments: Vec<Segment> = self
-            .segments
-            .iter()
-            .map(|segment| match segment {
+    pub fn fill(&self, input: &str, folder: &str) -> Result<Vec<Segment>, NotFilled> {
+        let filled = arguments::Filled::new(&self.wanted, self.format, input, folder)
+            .map_err(NotFilled::Missing)?;
+        let segments = self.segments.iter().map(|segment| {
+            Ok(match segment {
                 Segment::Text(text) => Segment::Text(filled.fill(text)),
-                Segment::Shell(command) => Segment::Shell(filled.fill(command)),
+                Segment::Shell(command) => {
+                    let command = filled.fill_shell(command);
+                    Segment::Shell(command.map_err(NotFilled::NotQuotable)?)
+                }
                 Segment::File(path) => Segment::File(filled.fill(path)),
             })
-            .collect();
+        });
+        let mut segments: Vec<Segment> = segments.collect::<Result<_, _>>()?;
         if let Some(rest) = filled.unused() {
             segments.push(Segment::Text(format!("\n\n{rest}")));
         }

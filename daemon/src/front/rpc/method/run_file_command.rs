@@ -63,9 +63,8 @@ impl FileCall<'_> {
                 (view.state.cwd.clone(), user.map(str::to_owned))
             })
             .await?;
-        let segments = command.template.fill(self.input, &cwd).map_err(|missing| {
-            RpcError::Failed(format!("/{} did not run: {missing}", command.name))
-        })?;
+        let segments = command.template.fill(self.input, &cwd);
+        let segments = segments.map_err(|why| self.failed(why))?;
         let mut notices = Vec::new();
         // Before anything runs: a command that cannot be run at all runs no part of it.
         let setting = self.setting(command, &mut notices).await?;

@@ -203,7 +203,7 @@ fn managed_settings_require_the_decision_of_a_person() {
         &one_call().and(managed()),
         || needs("a", write("/work/file")).with_nobody_to_ask(),
         "
-        store tool.execution_complete a denied "Permission denied and could not request permission from user. The settin…" turn=0
+        store tool.execution_complete a denied \"Permission denied and could not request permission from user. The settin…\" turn=0
         store assistant.turn_end turnId=0
         store assistant.turn_start i 1
         do call model i/1

@@ -241,6 +241,15 @@ pub(super) fn interpreter(name: &str) -> Option<table::Line> {
     table::lines(INTERPRETERS).find(|line| line.is_for(name) || line.is_for(family))
 }
 
+/// Returns the options of an interpreter whose value is a program text; `None` if it is no interpreter.
+pub(in crate::policy::shell) fn code_options(
+    name: &str,
+) -> Option<impl Iterator<Item = &'static str> + Clone> {
+    let listed = interpreter(name)?.listed;
+    let options = listed.split(';').next().unwrap_or_default();
+    Some(options.split_ascii_whitespace())
+}
+
 fn is_interpreter(name: &str) -> bool {
     interpreter(name).is_some()
 }
