@@ -15,6 +15,7 @@ pub mod instructions;
 pub mod mcp;
 pub mod settings_rules;
 pub mod skills;
+mod tool_words;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
