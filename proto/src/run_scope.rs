@@ -18,6 +18,22 @@ pub struct RunScope {
     pub model: Option<String>,
     /// The agent that answers in this run.
     pub agent: Option<ScopedAgent>,
+    /// The skill that the message loads.
+    pub skill: Option<ScopedSkill>,
+}
+
+/// The skill of a message. Its text is read when the message is prepared.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScopedSkill {
+    pub name: String,
+    /// The words that its text is filled in with.
+    #[serde(default)]
+    pub arguments: String,
+    /// Whether the model asked for it, and not a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_model: bool,
 }
 
 /// The agent of one run.
@@ -34,6 +50,6 @@ pub struct ScopedAgent {
 impl RunScope {
     /// Returns whether the run differs from any other.
     pub fn sets_something(&self) -> bool {
-        self.tools.is_some() || self.model.is_some() || self.agent.is_some()
+        self.tools.is_some() || self.model.is_some() || self.agent.is_some() || self.skill.is_some()
     }
 }

@@ -20,7 +20,9 @@ use super::changed_shells::ChangedShells;
 use super::fleet::Fleet;
 use super::guards::ClientGuards;
 use super::history::{Entry, History};
+use super::kept_scopes::KeptScopes;
 use super::questions::Questions;
+use super::skills::{RunSkill, Skills};
 use super::tasks::Tasks;
 use super::todos::Todos;
 use super::tool_call::{CallStage, CallState};
@@ -87,6 +89,10 @@ pub struct State {
     pub fleet: Option<Fleet>,
     /// The last research. Its rules hold in the run of its message.
     pub researches: Option<ResearchStarted>,
+    /// The skills that were loaded.
+    pub skills: Skills,
+    /// What messages set for their runs.
+    pub kept_scopes: KeptScopes,
     pub totals: Totals,
     /// How long the session has worked, while it has a limit of time.
     pub worked: WorkedTime,
@@ -183,6 +189,8 @@ pub struct Run {
     pub limit_request: Option<RequestId>,
     /// What the messages of the run set for it.
     pub scopes: Vec<RunScope>,
+    /// The skills that were loaded in the run.
+    pub skills: Vec<RunSkill>,
 }
 
 /// A message that was accepted. Its fingerprint shows whether a second send repeats it.
@@ -311,6 +319,8 @@ impl State {
             todos: Todos::default(),
             fleet: None,
             researches: None,
+            skills: Skills::default(),
+            kept_scopes: KeptScopes::default(),
             totals: Totals::default(),
             worked: WorkedTime::default(),
             tip: None,

@@ -7,6 +7,7 @@ pub(crate) mod fleet;
 mod notice;
 mod planning;
 pub(crate) mod research;
+pub mod skill;
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule};
 

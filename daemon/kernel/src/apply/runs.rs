@@ -57,15 +57,17 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
 
 /// Starts a run that goes on with the work on a message.
 pub(super) fn go_on(state: &mut State, request: &MessageId) {
+    let mut run = Run {
+        continues: true,
+        origin: Some(request.clone()),
+        messages: vec![request.clone()],
+        ..Run::default()
+    };
+    state.kept_scopes.restore(request, &mut run);
     state.phase = Phase::Preparing(Preparing {
         messages: Vec::new(),
         joins: None,
-        run: Run {
-            continues: true,
-            origin: Some(request.clone()),
-            messages: vec![request.clone()],
-            ..Run::default()
-        },
+        run,
     });
 }
 
@@ -90,6 +92,7 @@ pub(super) fn told(state: &mut State, task: &TaskId) {
         return;
     };
     if run.woken && !run.messages.contains(&origin) {
+        state.kept_scopes.restore(&origin, run);
         run.messages.push(origin);
         run.origin = match run.messages.as_slice() {
             [only] => Some(only.clone()),
@@ -156,8 +159,11 @@ pub(super) fn end(state: &mut State, ended: &LoopEnded) {
             origin: run.origin.clone(),
             limited: true,
             limit_request: ended.limit_request.clone(),
+            scopes: run.scopes.clone(),
+            skills: run.skills.clone(),
             ..Run::default()
         });
+        state.kept_scopes.keep(&run);
         finish(state, run, ended.outcome);
         state.unfinished = goes_on;
     }

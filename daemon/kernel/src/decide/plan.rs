@@ -135,6 +135,7 @@ fn success(text: String) -> CallOutcome {
         },
         telemetry: None,
         delivered: Vec::new(),
+        skill: None,
     }
 }
 
