@@ -18,7 +18,7 @@ use crate::client::Client;
 use crate::discovery::skills::{SkillDefinition, is_same_skill};
 
 pub use load::{LoadRequest, SkillError};
-pub use lookup::{SkillCell, SkillLookup, SkillNews};
+pub use lookup::{SkillCell, SkillLookup, SkillNews, SkillSwitch};
 pub use provider::SkillProvider;
 
 /// A skill of a session.

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loopd_proto::params::discovery::{McpSource, McpTransport, SkillSource};
+use loopd_proto::params::discovery::{McpSource, McpTransport};
 use tempfile::TempDir;
 
 use super::agents::{AgentOrigin, ModelPolicy};

@@ -237,7 +237,7 @@ impl Actor {
                 self.show(look);
                 Flow::Go
             }
-            Message::Join(join) => self.join(*join).await,
+            Message::Join(join) => Box::pin(self.join(*join)).await,
             Message::Attach(attachment) => {
                 let pending = attachment.pending;
                 let guard =

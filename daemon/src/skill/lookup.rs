@@ -77,6 +77,9 @@ pub struct SkillNews {
     pub loaded: Option<Vec<Skill>>,
 }
 
+/// Says whether a skill is in use, if a session says so.
+pub type SkillSwitch = Box<dyn Fn(&str) -> Option<bool> + Send + Sync>;
+
 /// What has to be known to look.
 pub struct SkillLookup {
     pub cell: SkillCell,
@@ -86,8 +89,7 @@ pub struct SkillLookup {
     /// The session's working directory, whose project has to be trusted.
     pub cwd: PathBuf,
     pub store: Arc<dyn Store>,
-    /// Whether a skill is out of use in this session, if the session says so.
-    pub switch: Box<dyn Fn(&str) -> Option<bool> + Send + Sync>,
+    pub switch: SkillSwitch,
 }
 
 impl SkillLookup {

@@ -23,7 +23,7 @@ pub(in crate::discovery) struct Member {
 /// The front matter of a file, member by member.
 #[derive(Debug, Default)]
 pub(in crate::discovery) struct Members<'a> {
-    pub(in crate::discovery) members: Vec<Member>,
+    pub(in crate::discovery) list: Vec<Member>,
     /// The lines that could not be read as a member, with their text.
     pub(in crate::discovery) unread: Vec<(usize, String)>,
     /// What is wrong with the file although it is used.
@@ -73,7 +73,7 @@ pub(in crate::discovery) fn read_members<'a>(
                 .collect();
             members.sort_by_key(|member| member.line);
             Ok(Members {
-                members,
+                list: members,
                 unread: Vec::new(),
                 warnings,
                 body,
@@ -90,7 +90,7 @@ pub(in crate::discovery) fn read_members<'a>(
             );
             warnings.push(Problem { what, ..problem });
             Ok(Members {
-                members,
+                list: members,
                 unread,
                 warnings,
                 body,
@@ -171,7 +171,7 @@ mod tests {
 
     fn members(text: &str) -> (Vec<(String, usize, Value)>, usize) {
         let read = read_members(Path::new("f"), text).unwrap();
-        let members = read.members.into_iter();
+        let members = read.list.into_iter();
         let shown = members.map(|it| (it.key, it.line, it.value)).collect();
         (shown, read.warnings.len() + read.unread.len())
     }

@@ -111,7 +111,7 @@ pub(super) fn parse(
     warnings: &mut Vec<Problem>,
 ) -> Result<ParsedSkill, Problem> {
     let Members {
-        members,
+        list,
         unread,
         warnings: told,
         body,
@@ -119,7 +119,7 @@ pub(super) fn parse(
     let mut found = Vec::new();
     found.extend(told);
     let mut front = SkillFront::default();
-    for member in &members {
+    for member in &list {
         front.take(path, member, &mut found)?;
     }
     for (line, text) in unread {
@@ -188,7 +188,7 @@ impl SkillFront {
             }
             Key::WhenToUse => self.when_to_use = text(),
             Key::ArgumentHint => {
-                self.argument_hint = Some(shown(value)).filter(|it| !it.is_empty())
+                self.argument_hint = Some(shown(value)).filter(|it| !it.is_empty());
             }
             Key::AllowedTools => {
                 let (tools, wrong) = tools_of(value);

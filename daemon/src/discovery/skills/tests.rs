@@ -3,6 +3,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
+use SkillSource::{Custom, Inherited, PersonalAgents, PersonalCopilot, Plugin, Project};
 
 fn write(root: &Path, file: &str, text: &str) {
     let path = root.join(file);
@@ -69,7 +70,6 @@ fn skills_are_found_in_the_order_of_their_folders() {
     }
     let (skills, problems) = found(&root);
     assert_eq!(problems, [""; 0]);
-    use SkillSource::{Custom, Inherited, PersonalAgents, PersonalCopilot, Plugin, Project};
     let expected = [
         ("s0", Project),
         ("same", Project),
