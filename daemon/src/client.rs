@@ -16,6 +16,7 @@ use loopd_proto::event::ask::{
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::shell::{ShellExit, ShellOutput};
+use loopd_proto::params::skill::ProvidedSkill;
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::time::Timestamp;
 use serde::Serialize;
@@ -75,6 +76,12 @@ pub trait Client: CarryingClient {
 
     /// Asks the client's hook of this kind; returns what it answers, if anything.
     fn invoke_hook(&self, session: &SessionId, kind: &str, input: &Value) -> Asking<Option<Value>>;
+
+    /// Asks the client for the skills that it provides.
+    fn ask_skills(&self, session: &SessionId) -> Asking<Vec<ProvidedSkill>>;
+
+    /// Asks the client for the text of a skill that it provides.
+    fn ask_skill(&self, session: &SessionId, name: &str) -> Asking<String>;
 
     /// Asks the client to rewrite sections of the system message.
     fn ask_sections(&self, session: &SessionId, sections: &SectionTexts) -> Asking<SectionTexts>;

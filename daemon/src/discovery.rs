@@ -13,9 +13,12 @@ mod front_matter;
 pub mod hooks;
 pub mod instructions;
 pub mod mcp;
+pub mod project_folders;
 pub mod settings_rules;
 pub mod skills;
+mod tool_words;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +32,22 @@ pub struct Host {
     pub home: PathBuf,
     /// The home directory of the user, if the launch has one.
     pub user: Option<PathBuf>,
+    /// The folder of Copilot's own files, if there may be one.
+    pub copilot: Option<PathBuf>,
+}
+
+impl Host {
+    /// Returns the places of the user with this environment.
+    pub fn of(env: &BTreeMap<String, String>, home: &Path) -> Self {
+        let variable = |name: &str| env.get(name).filter(|value| !value.is_empty());
+        let user = variable("HOME").map(PathBuf::from);
+        let copilot = variable("COPILOT_HOME").map(PathBuf::from);
+        Self {
+            home: home.to_owned(),
+            copilot: copilot.or_else(|| Some(user.as_ref()?.join(".copilot"))),
+            user,
+        }
+    }
 }
 
 /// Why a file is not used.

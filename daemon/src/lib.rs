@@ -39,6 +39,9 @@ pub mod tool;
 
 pub mod subagent;
 
+// The skills of sessions.
+pub mod skill;
+
 pub mod hook_times;
 
 pub mod trust;

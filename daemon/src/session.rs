@@ -24,6 +24,7 @@ pub mod registry;
 mod resume;
 mod running;
 mod shells;
+pub mod skills;
 mod storage;
 pub mod subagents;
 mod todos;

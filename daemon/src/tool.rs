@@ -22,6 +22,7 @@ pub mod large_output;
 pub mod report_intent;
 mod resolved_path;
 pub mod shell_output;
+pub mod skill;
 pub mod source;
 pub mod task;
 mod task_complete;
@@ -35,6 +36,7 @@ pub use context::{AssessContext, ShellLookup, ToolContext};
 pub use web_fetch::Web;
 
 use futures::future::BoxFuture;
+use loopd_proto::event::skill::SkillInvoked;
 use loopd_proto::parse_error::at_path;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -61,6 +63,8 @@ pub struct Outcome {
     pub facts: Option<Map<String, Value>>,
     /// The completions of tasks that the model learns from this result.
     pub delivered: Vec<CompletionRef>,
+    /// The skill that the call loads.
+    pub skill: Option<Box<SkillInvoked>>,
 }
 
 /// Whether a call did what the model asked for.
@@ -91,6 +95,7 @@ impl Outcome {
             images: Vec::new(),
             facts: None,
             delivered: Vec::new(),
+            skill: None,
         }
     }
 

@@ -8,6 +8,7 @@ mod content;
 mod hooks;
 mod rules;
 mod seen;
+mod skills;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub use content::{ContentItem, ContentKind, ProjectContent, ProjectLookup, hash_
 pub use hooks::{GatedHook, GatedHooks, HeldGuard, HookState, load_hooks, shell_word};
 pub use rules::{GatedRules, load_rules};
 pub use seen::{OwnContent, tell_unseen};
+pub use skills::UntrustedSkills;
 
 const SCOPE: &str = "trusted-content";
 

@@ -10,5 +10,6 @@ pub mod model_call;
 pub mod prepare;
 pub mod prompt;
 pub mod route;
+mod skills;
 mod strip_images;
 pub mod tool_call;

@@ -14,6 +14,7 @@ pub mod fleet;
 pub mod hook;
 pub mod research;
 pub mod session;
+pub mod skill;
 pub mod task;
 pub mod todo;
 pub mod tool;
@@ -76,6 +77,7 @@ events! {
         "permission.requested" => PermissionRequested(ask::PermissionRequested),
         "permission.completed" => PermissionCompleted(ask::PermissionCompleted),
         "hook.end" => HookEnd(hook::HookEnd),
+        "skill.invoked" => SkillInvoked(skill::SkillInvoked),
         "todo.updated" => TodosUpdated(todo::TodoList),
         "subagent.selected" => AgentSelected(session::AgentSelected),
         "subagent.deselected" => AgentDeselected(session::Empty),
@@ -118,6 +120,8 @@ events! {
         "loopd.task_ended" => TaskEnded(task::TaskEnded),
         "loopd.tasks_heard" => TasksDelivered(task::TasksDelivered),
         "loopd.tasks_removed" => TasksRemoved(task::TasksRemoved),
+        "loopd.skills_preloaded" => SkillsPreloaded(skill::SkillsPreloaded),
+        "loopd.skill_switched" => SkillSwitched(skill::SkillSwitched),
         "loopd.research_started" => ResearchStarted(research::ResearchStarted),
         "loopd.fleet_started" => FleetStarted(fleet::FleetStarted),
         "loopd.fleet_assigned" => FleetAssigned(fleet::FleetAssigned),
@@ -140,6 +144,7 @@ events! {
         "session.error" => SessionError(session::Failure),
         "session.background_tasks_changed" => BackgroundTasksChanged(session::Empty),
         "session.todos_changed" => TodosChanged(session::Empty),
+        "session.skills_loaded" => SkillsLoaded(skill::SkillsLoaded),
         "session.custom_agents_updated" => AgentsUpdated(session::AgentsUpdated),
         "pending_messages.modified" => PendingModified(session::Empty),
         "capabilities.changed" => CapabilitiesChanged(session::CapabilitiesChanged),

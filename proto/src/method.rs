@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use crate::params::{
     agent, autopilot, command, completion, daemon, discovery, event_log, fleet, history, hook_list,
     host, inference, launch, metadata, model, options, pending, permission, process, provider,
-    queue, research, server, session, settings, shell, stored, task, todo, tool, trust, ui, usage,
-    workspace, worktree,
+    queue, research, server, session, settings, shell, skill, stored, task, todo, tool, trust, ui,
+    usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -168,6 +168,8 @@ methods! {
     "skills.getDiscoveryPaths" SkillsGetDiscoveryPaths(discovery::SkillsParams) -> discovery::Paths<discovery::SkillPath>;
     /// Sets the skills that are disabled.
     "skills.config.setDisabledSkills" SkillsSetDisabled(discovery::DisabledSkillsParams) -> ();
+    /// Disables one skill, or enables it again.
+    "skills.config.setSkillDisabled" SkillsSetOneDisabled(skill::SkillDisabledParams) -> ();
     /// Finds custom agents on disk.
     "agents.discover" AgentsDiscover(discovery::AgentsParams) -> discovery::Agents;
     /// Lists the folders in which custom agents are looked for.
@@ -316,6 +318,19 @@ methods! {
     "session.workspaces.createFile" WorkspacesCreateFile(workspace::CreateParams) -> ();
     /// Saves a long pasted text as a file of the workspace.
     "session.workspaces.saveLargePaste" WorkspacesSavePaste(workspace::PasteParams) -> workspace::SavedPaste;
+
+    /// Lists the skills of the session.
+    "session.skills.list" SessionSkillsList(session::Of) -> skill::SkillList;
+    /// Returns the skills that were loaded in the session.
+    "session.skills.getInvoked" SessionSkillsGetInvoked(session::Of) -> skill::InvokedSkills;
+    /// Puts a skill into use in this session.
+    "session.skills.enable" SessionSkillsEnable(skill::SkillParams) -> ();
+    /// Puts a skill out of use in this session.
+    "session.skills.disable" SessionSkillsDisable(skill::SkillParams) -> ();
+    /// Looks for skills again and says what is wrong with their files.
+    "session.skills.reload" SessionSkillsReload(session::Of) -> skill::SkillDiagnostics;
+    /// Looks for skills and replies when they are known.
+    "session.skills.ensureLoaded" SessionSkillsEnsureLoaded(session::Of) -> ();
 
     /// Lists the agents of the session.
     "session.agent.list" AgentList(agent::ListParams) -> discovery::Agents;

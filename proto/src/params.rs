@@ -26,6 +26,7 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod shell;
+pub mod skill;
 pub mod stored;
 pub mod task;
 pub mod todo;

@@ -20,6 +20,22 @@ pub struct RunScope {
     pub agent: Option<ScopedAgent>,
     /// The run is a research: it may only hand out questions to research agents, and write this file.
     pub research_report: Option<String>,
+    /// The skill that the message loads.
+    pub skill: Option<ScopedSkill>,
+}
+
+/// The skill of a message. Its text is read when the message is prepared.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScopedSkill {
+    pub name: String,
+    /// The words that its text is filled in with.
+    #[serde(default)]
+    pub arguments: String,
+    /// Whether the model asked for it, and not a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_model: bool,
 }
 
 /// The agent of one run.
@@ -40,5 +56,6 @@ impl RunScope {
             || self.model.is_some()
             || self.agent.is_some()
             || self.research_report.is_some()
+            || self.skill.is_some()
     }
 }

@@ -73,6 +73,15 @@ pub struct SessionOptions {
     pub instruction_directories: Option<Vec<String>>,
     /// Leaves out the instructions of the project and of the user.
     pub skip_custom_instructions: Option<bool>,
+    /// Directories whose skills the session has in addition to those that it discovers.
+    pub skill_directories: Option<Vec<String>>,
+    /// The skills that the session does not use.
+    pub disabled_skills: Option<Vec<String>>,
+    /// Whether the session has skills at all; as `enable_config_discovery` when absent, except for
+    /// those that a client names or provides.
+    pub enable_skills: Option<bool>,
+    /// Directories whose agents the session may start in addition to those that it discovers.
+    pub agent_directories: Option<Vec<String>>,
     pub session_limits: Option<SessionLimits>,
     /// Our own member: the models that answer, one after the other, when the provider of the model
     /// before cannot; those of `config.toml` when absent.
@@ -124,6 +133,10 @@ impl SessionOptions {
             enable_file_hooks,
             instruction_directories,
             skip_custom_instructions,
+            skill_directories,
+            disabled_skills,
+            enable_skills,
+            agent_directories,
             session_limits,
             fallback_models,
             large_output,
@@ -231,6 +244,8 @@ pub struct ClientOffer {
     pub request_auto_mode_switch: bool,
     pub request_elicitation: bool,
     pub hooks: bool,
+    /// The client has skills, whose texts it sends when they are used.
+    pub has_skill_provider: bool,
     /// Our own member: the client only observes. The session keeps its launch and does not resume
     /// work because of this client.
     #[serde(rename = "loopdObserver", skip_serializing_if = "std::ops::Not::not")]

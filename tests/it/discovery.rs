@@ -42,13 +42,13 @@ async fn skills_are_found_and_can_be_put_out_of_use() {
     let skill = write(
         &daemon,
         "lib/tidy/SKILL.md",
-        "---\nname: tidy\ndescription: Tidies up.\n---\n",
+        "---\nname: tidy\ndescription: Tidies up.\n---\nTidy.\n",
     );
     write(&daemon, "lib/broken/SKILL.md", "---\nname: x\n");
     write(
         &daemon,
         "app/.github/skills/ship/SKILL.md",
-        "---\ndescription: Ships.\n---\n",
+        "---\nname: ship\ndescription: Ships.\n---\nShip.\n",
     );
     let params =
         json!({"projectPaths": [daemon.file("app")], "skillDirectories": [daemon.file("lib")]});

@@ -85,6 +85,7 @@ mod settings_rules;
 mod shell_policy;
 mod shells;
 mod silent_strangers;
+mod skills;
 mod slow_reader;
 mod stopped_by_users;
 mod stored_secrets;

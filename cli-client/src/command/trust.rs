@@ -11,13 +11,14 @@ use crate::outcome::Outcome;
 use crate::terminal::{Style, sanitize};
 
 /// The kinds in the order in which they are shown, and their headings.
-const HEADINGS: [(TrustItemKind, &str); 6] = [
+const HEADINGS: [(TrustItemKind, &str); 7] = [
     (TrustItemKind::Hook, "Hooks"),
     (TrustItemKind::Agent, "Agents"),
     (TrustItemKind::McpServer, "MCP servers"),
     (TrustItemKind::Permissions, "Permissions in settings"),
     (TrustItemKind::HookSwitch, "Settings"),
     (TrustItemKind::Command, "Slash commands"),
+    (TrustItemKind::Skill, "Skills"),
 ];
 
 pub(crate) async fn run(

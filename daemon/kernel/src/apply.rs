@@ -2,6 +2,7 @@
 
 pub(crate) mod queue;
 mod runs;
+mod skills;
 mod turn;
 
 use loopd_proto::event::agent::Stance;
@@ -123,6 +124,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.plan_exists = !matches!(change.operation, FileOperation::Delete);
         }
         Durable::TodosUpdated(list) => state.todos.updated(list),
+        Durable::SkillInvoked(invoked) => skills::invoked(state, invoked),
+        Durable::SkillsPreloaded(preloaded) => state.skills.preloaded(preloaded),
+        Durable::SkillSwitched(switched) => state.skills.switched(switched),
         Durable::ResearchStarted(research) => state.researches = Some(research.clone()),
         Durable::FleetStarted(started) => {
             state.fleet = Some(Fleet::started(state.fleet.take(), started));
@@ -294,6 +298,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::PermissionUnanswered(closed) => unanswered(state, &closed.request_id),
         Durable::ToolComplete(complete) => finished(state, complete),
         Durable::Configured(configured) => {
+            if state.options.disabled_skills != configured.options.disabled_skills {
+                state.skills.forget_switches();
+            }
             state.options = configured.options.clone();
             if state.cwd != configured.working_directory {
                 state.cwd.clone_from(&configured.working_directory);
@@ -377,8 +384,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             if ended.outcome != LoopOutcome::Failed {
                 state.last_error = None;
             }
-            let scopes = state.scopes().to_vec();
-            state.autopilot.run_ended(ended, state.mode, scopes);
+            state.autopilot.run_ended(ended, state.mode);
             runs::end(state, ended);
         }
         Durable::AgentSpent(spent) => state.tasks.spent(&spent.id, spent.into()),

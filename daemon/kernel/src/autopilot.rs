@@ -10,7 +10,6 @@ use loopd_proto::event::autopilot::{
 };
 use loopd_proto::event::fact::{LoopEnded, LoopOutcome};
 use loopd_proto::id::MessageId;
-use loopd_proto::run_scope::RunScope;
 use loopd_proto::session::{AutopilotOptions, Mode};
 
 use crate::state::State;
@@ -29,8 +28,6 @@ pub struct Autopilot {
     pub request: Option<MessageId>,
     /// The message whose run a limit of the session ended. Its work goes on when more is granted.
     pub limited: Option<MessageId>,
-    /// What the messages of the last run set for it. It holds when the model is told to go on, too.
-    pub scopes: Vec<RunScope>,
     /// How often the model was told to go on since the last message of a person.
     pub continues: u64,
     /// How many of these, the last ones in a row, led to no tool call.
@@ -73,8 +70,7 @@ impl Autopilot {
     }
 
     /// A run ended. Only a run that ended by itself, or one that can be continued, goes on later.
-    pub(crate) fn run_ended(&mut self, ended: &LoopEnded, mode: Mode, scopes: Vec<RunScope>) {
-        self.scopes = scopes;
+    pub(crate) fn run_ended(&mut self, ended: &LoopEnded, mode: Mode) {
         let goes_on = ended.outcome == LoopOutcome::Done && mode == Mode::Autopilot;
         if ended.limited {
             self.limited = self.request.take();

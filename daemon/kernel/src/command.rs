@@ -20,6 +20,7 @@ use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::GuardFolder;
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
+use loopd_proto::event::skill::{SkillSwitched, SkillsLoaded};
 use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::todo::TodoList;
 use loopd_proto::event::{Durable, Ephemeral};
@@ -28,7 +29,7 @@ use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::pending::{ExitPlanMode, LimitsExhausted};
 use loopd_proto::params::permission::ApprovalMode;
 use loopd_proto::params::tool::SubagentSettings;
-use loopd_proto::permission::{PermissionDecision, PermissionRequest, Permissions};
+use loopd_proto::permission::{PermissionDecision, PermissionRequest, PermissionRule, Permissions};
 use loopd_proto::session::Mode;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
@@ -96,11 +97,22 @@ pub struct DecideEnv<'a> {
 
 impl DecideEnv<'_> {
     /// Returns the permissions in force: those of its parents for a sub-agent; otherwise the
-    /// session's own, with what the launch allows.
+    /// session's own, with what the launch allows. The files of active skills may be read.
     pub(crate) fn permissions<'s>(&self, state: &'s State) -> Cow<'s, Permissions> {
-        if let Some(inherited) = (self.inherited)() {
-            return Cow::Owned(inherited);
+        let mut permissions = match (self.inherited)() {
+            Some(inherited) => Cow::Owned(inherited),
+            None => self.own_permissions(state),
+        };
+        for folder in state.skill_folders() {
+            permissions.to_mut().approved.push(PermissionRule {
+                kind: "read".to_owned(),
+                argument: Some(folder),
+            });
         }
+        permissions
+    }
+
+    fn own_permissions<'s>(&self, state: &'s State) -> Cow<'s, Permissions> {
         let mut own = Cow::Borrowed(&state.permissions);
         if self.bypass && !own.approve_all {
             own.to_mut().approve_all = true;
@@ -347,6 +359,10 @@ pub enum Command {
     StartFleet(FleetOrder),
     /// Carries out the next step of the fleet, if there is one.
     AdvanceFleet,
+    /// Puts a skill into use or out of use.
+    SwitchSkill(SkillSwitched),
+    /// The session has other skills than before.
+    SkillsLoaded(SkillsLoaded),
     WorkerNotStarted {
         todo: String,
         why: String,

@@ -21,9 +21,10 @@ mod plan;
 pub mod provider_wait;
 mod queue;
 mod settings;
+mod skills;
 mod tasks;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod todos;
 mod tools;
 mod turn;
@@ -231,6 +232,8 @@ pub fn decide(
         Command::AdvanceFleet => fleet::advance(state, env),
         Command::WorkerNotStarted { todo, why } => Ok(fleet::not_started(state, todo, why)),
         Command::StopFleet => Ok(fleet::stop(state)),
+        Command::SwitchSkill(switched) => Ok(skills::switch(state, switched)),
+        Command::SkillsLoaded(loaded) => Ok(skills::found(loaded)),
         Command::PlanChanged(operation) => Ok(settings::plan(operation)),
         Command::FileChanged(changed) => Ok(settings::file(changed)),
         Command::SetWorkingDirectory(cwd) => {

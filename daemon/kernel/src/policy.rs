@@ -21,6 +21,8 @@ pub(crate) mod protected;
 pub mod restrict;
 pub mod settings;
 pub mod shell;
+pub mod skill;
+pub mod tool_list;
 pub mod typed;
 mod url;
 mod verdict;

@@ -22,7 +22,9 @@ use super::changed_shells::ChangedShells;
 use super::fleet::Fleet;
 use super::guards::ClientGuards;
 use super::history::{Entry, History};
+use super::kept_scopes::KeptScopes;
 use super::questions::Questions;
+use super::skills::{RunSkill, Skills};
 use super::tasks::Tasks;
 use super::todos::Todos;
 use super::tool_call::{CallStage, CallState};
@@ -96,6 +98,10 @@ pub struct State {
     pub fleet_result: Option<FleetProgress>,
     /// The last research of an earlier build, which named its message in an event.
     pub researches: Option<ResearchStarted>,
+    /// The skills that were loaded.
+    pub skills: Skills,
+    /// What messages set for their runs.
+    pub kept_scopes: KeptScopes,
     pub totals: Totals,
     /// How long the session has worked, while it has a limit of time.
     pub worked: WorkedTime,
@@ -195,6 +201,8 @@ pub struct Run {
     pub limit_request: Option<RequestId>,
     /// What the messages of the run set for it.
     pub scopes: Vec<RunScope>,
+    /// The skills that were loaded in the run.
+    pub skills: Vec<RunSkill>,
 }
 
 /// A message that was accepted. Its fingerprint shows whether a second send repeats it.
@@ -328,6 +336,8 @@ impl State {
             fleet: None,
             fleet_result: None,
             researches: None,
+            skills: Skills::default(),
+            kept_scopes: KeptScopes::default(),
             totals: Totals::default(),
             worked: WorkedTime::default(),
             tip: None,

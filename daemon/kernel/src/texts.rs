@@ -8,6 +8,7 @@ mod notice;
 mod permission;
 mod planning;
 pub(crate) mod research;
+pub mod skill;
 
 use loopd_proto::permission::PermissionRequest;
 

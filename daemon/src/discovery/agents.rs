@@ -62,6 +62,17 @@ pub fn folders(host: Option<&Host>, projects: &[PathBuf]) -> Vec<AgentFolder> {
     folders
 }
 
+/// Returns the folders that a client names. Their agents count as the user's own.
+pub fn named_folders(named: &[PathBuf]) -> Vec<AgentFolder> {
+    let folders = named.iter().map(|folder| AgentFolder {
+        path: folder.clone(),
+        origin: AgentOrigin::User,
+        preferred_for_creation: false,
+        project: Some(folder.clone()),
+    });
+    folders.collect()
+}
+
 /// Returns the folders of plugins, given their roots.
 pub fn plugin_folders(plugins: &[PathBuf]) -> Vec<AgentFolder> {
     let folders = plugins.iter().map(|plugin| AgentFolder {

@@ -1,5 +1,7 @@
 //! Parses front matter: the YAML between two `---` lines at the beginning of a Markdown file.
 
+mod lenient;
+
 use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 
 use super::Problem;
+pub(super) use lenient::{Member, Members, read_members};
 
 /// The maximum length of front matter, in bytes.
 const LONGEST: usize = 64 * 1024;

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loopd_proto::params::discovery::{McpSource, McpTransport, SkillSource};
+use loopd_proto::params::discovery::{McpSource, McpTransport};
 use tempfile::TempDir;
 
 use super::agents::{AgentOrigin, ModelPolicy};
@@ -16,103 +16,9 @@ fn write(root: &Path, file: &str, text: &str) -> PathBuf {
 
 fn host(root: &TempDir) -> Host {
     Host {
+        copilot: Some(root.path().join("user/.copilot")),
         home: root.path().join("home"),
         user: Some(root.path().join("user")),
-    }
-}
-
-fn skills_of(root: &TempDir) -> Discovered<skills::SkillDefinition> {
-    let projects = [root.path().join("app")];
-    skills::discover(&skills::folders(Some(&host(root)), &projects, &[]))
-}
-
-#[test]
-fn skills_are_found_in_projects_and_in_the_users_folders() {
-    let root = TempDir::new().unwrap();
-    let skill = |name: &str| format!("---\nname: {name}\ndescription: Does {name}.\n---\nSteps.\n");
-    write(
-        root.path(),
-        "app/.github/skills/one/SKILL.md",
-        &skill("first"),
-    );
-    write(
-        root.path(),
-        "app/.claude/skills/two/SKILL.md",
-        "---\ndescription: By folder.\nargument-hint: a file\nuser-invocable: false\n---\n",
-    );
-    write(root.path(), "home/skills/three/SKILL.md", &skill("third"));
-    write(
-        root.path(),
-        "user/.agents/skills/four/SKILL.md",
-        &skill("fourth"),
-    );
-    let found = skills_of(&root);
-    assert_eq!(found.problems, []);
-    let told: Vec<_> = found
-        .items
-        .iter()
-        .map(|skill| (skill.name.as_str(), skill.source, skill.user_invocable))
-        .collect();
-    assert_eq!(
-        told,
-        [
-            ("first", SkillSource::Project, true),
-            ("two", SkillSource::Project, false),
-            ("third", SkillSource::PersonalCopilot, true),
-            ("fourth", SkillSource::PersonalAgents, true),
-        ]
-    );
-}
-
-#[test]
-fn a_broken_skill_is_reported_with_its_line_and_affects_no_other() {
-    let root = TempDir::new().unwrap();
-    let folder = "app/.github/skills";
-    write(
-        root.path(),
-        &format!("{folder}/a/SKILL.md"),
-        "---\nname: a\ndescription: [open\n---\n",
-    );
-    write(
-        root.path(),
-        &format!("{folder}/b/SKILL.md"),
-        "---\nname: b\n",
-    );
-    write(
-        root.path(),
-        &format!("{folder}/c/SKILL.md"),
-        "no front matter",
-    );
-    write(
-        root.path(),
-        &format!("{folder}/d/SKILL.md"),
-        "---\nname: d\ndescription: Good.\n---\n",
-    );
-    fs::write(
-        write(root.path(), &format!("{folder}/e/SKILL.md"), ""),
-        [b'a', b'\n', 0xff],
-    )
-    .unwrap();
-    let big = "x".repeat(2 * 1024 * 1024);
-    write(root.path(), &format!("{folder}/f/SKILL.md"), &big);
-    let found = skills_of(&root);
-    let names: Vec<_> = found
-        .items
-        .iter()
-        .map(|skill| skill.name.as_str())
-        .collect();
-    assert_eq!(names, ["d"]);
-    let told: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
-    let expected = [
-        ("a/SKILL.md, line ", "not valid"),
-        ("b/SKILL.md, line 1: ", "not closed"),
-        ("c/SKILL.md, line 1: ", "no `description`"),
-        ("e/SKILL.md, line 2: ", "not UTF-8"),
-        ("f/SKILL.md: ", "larger than 1024 KiB"),
-    ];
-    assert_eq!(told.len(), expected.len(), "{told:#?}");
-    for (told, (place, what)) in told.iter().zip(expected) {
-        assert!(told.contains(place) && told.contains(what), "{told}");
     }
 }
 

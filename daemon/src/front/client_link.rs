@@ -13,6 +13,7 @@ use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::event_log::{LAGGED, Lagged, LaggedSession, cursor_after};
 use loopd_proto::params::inference::{RequestChunk, RequestStart};
 use loopd_proto::params::pending::ExitPlanMode;
+use loopd_proto::params::skill::ProvidedSkill;
 use loopd_proto::params::ui::UserInputResponse;
 use loopd_proto::wire::{
     self, CallError, CloseReason, Closed, LogPlace, Peer, PendingCall, notification,
@@ -69,6 +70,13 @@ async fn answer<T: DeserializeOwned>(sent: Result<PendingCall, Closed>) -> Resul
     })?;
     serde_json::from_str(answer.get())
         .map_err(|error| AskError::Failed(CallError::Decode(error).to_string()))
+}
+
+/// The parameters of a request that only names a session.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OfSession<'a> {
+    session_id: &'a SessionId,
 }
 
 impl Client for ClientLink {
@@ -209,6 +217,37 @@ impl Client for ClientLink {
             Ok(answer.and_then(|answer| answer.output))
         }
         .boxed()
+    }
+
+    fn ask_skills(&self, session: &SessionId) -> Asking<Vec<ProvidedSkill>> {
+        #[derive(Deserialize)]
+        struct Answer {
+            skills: Vec<ProvidedSkill>,
+        }
+        let params = OfSession {
+            session_id: session,
+        };
+        let sent = self.peer.start_request("skillProvider.list", &params);
+        async move { Ok(answer::<Answer>(sent).await?.skills) }.boxed()
+    }
+
+    fn ask_skill(&self, session: &SessionId, name: &str) -> Asking<String> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            session_id: &'a SessionId,
+            name: &'a str,
+        }
+        #[derive(Deserialize)]
+        struct Answer {
+            markdown: String,
+        }
+        let params = Params {
+            session_id: session,
+            name,
+        };
+        let sent = self.peer.start_request("skillProvider.read", &params);
+        async move { Ok(answer::<Answer>(sent).await?.markdown) }.boxed()
     }
 
     fn ask_sections(&self, session: &SessionId, sections: &SectionTexts) -> Asking<SectionTexts> {

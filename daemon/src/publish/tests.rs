@@ -8,6 +8,7 @@ use loopd_proto::event::ask::{
 };
 use loopd_proto::params::inference::{RequestChunk, RequestStart};
 use loopd_proto::params::pending::ExitPlanMode;
+use loopd_proto::params::skill::ProvidedSkill;
 use loopd_proto::params::ui::UserInputResponse;
 use serde_json::Value;
 
@@ -71,6 +72,14 @@ impl Client for Listener {
     }
 
     fn invoke_hook(&self, _: &SessionId, _: &str, _: &Value) -> Asking<Option<Value>> {
+        futures::future::ready(Err(AskError::Gone)).boxed()
+    }
+
+    fn ask_skills(&self, _: &SessionId) -> Asking<Vec<ProvidedSkill>> {
+        futures::future::ready(Err(AskError::Gone)).boxed()
+    }
+
+    fn ask_skill(&self, _: &SessionId, _: &str) -> Asking<String> {
         futures::future::ready(Err(AskError::Gone)).boxed()
     }
 

@@ -22,6 +22,7 @@ use super::questions::QuestionWaiters;
 use super::registry::Sessions;
 use super::running::RunningEffects;
 use super::shells;
+use super::skills::SessionSkills;
 use super::storage::{OnFailure, Storage, Substitute};
 use super::subagents::SessionSubagents;
 use super::subagents::as_child::ParentLink;
@@ -76,6 +77,7 @@ pub(super) struct Actor {
     /// The secrets that the files of large outputs must not hold.
     pub(super) file_masks: FileMasks,
     pub(super) subagents: SessionSubagents,
+    pub(super) skills: SessionSkills,
     /// The model calls of this session and the sub-agents below it, if it is at the top.
     pub(super) budget: Arc<TreeBudget>,
     /// The model call whose usage is about to be stored.
@@ -129,6 +131,7 @@ impl Actor {
             shells: shells::shells(&id, &services, &mailbox, &file_masks),
             file_masks,
             subagents: SessionSubagents::new(&id, &services, &sessions, &mailbox),
+            skills: SessionSkills::default(),
             sql: SqlCell::new(services.session_folder(&id)),
             clients: Clients::new(id.clone()),
             state: State::new(id),
@@ -234,7 +237,7 @@ impl Actor {
                 self.show(look);
                 Flow::Go
             }
-            Message::Join(join) => self.join(*join).await,
+            Message::Join(join) => Box::pin(self.join(*join)).await,
             Message::Attach(attachment) => {
                 let pending = attachment.pending;
                 let guard =
@@ -246,6 +249,7 @@ impl Actor {
                     None => self.guards_changed().await,
                 }
                 self.warn_of_broken_agents();
+                self.look_for_skills();
                 match pending {
                     PendingWork::Waits => Flow::Go,
                     // A sub-agent works when its parent wants it to.

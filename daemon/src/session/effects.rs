@@ -15,10 +15,12 @@ use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::hooks::{SelectedAgentHooks, report_found};
+use super::skills;
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
 use crate::hook::{HookCell, HookLookup};
+use crate::skill::{SkillCell, SkillLookup};
 use crate::subagent::CancelledBy;
 use crate::turn::prepare::{self, PrepareInput};
 use crate::turn::route::Route;
@@ -173,6 +175,7 @@ impl Actor {
             backend,
             self.subagents.roster(),
             self.planning(),
+            &self.skills_view(),
         )
     }
 
@@ -216,6 +219,8 @@ impl Actor {
             transformers: self.clients.all().cloned().collect(),
             route: self.route(),
             hooks: self.prompt_hooks(looks),
+            skills: self.skills_view(),
+            task_skill: self.task_skill(),
         };
         if !input.messages.is_empty() {
             // A notification does not tell the model about tools; the next message does.
@@ -226,6 +231,8 @@ impl Actor {
             hooks: hook_lookup,
             agent_hooks,
             files: self.hooks.files.clone(),
+            skills: self.skill_lookup(),
+            skill_cell: self.skills.cell.clone(),
         };
         let cancel = self.running.turn();
         let reporter = self.reporter();
@@ -288,6 +295,9 @@ struct PromptLookups {
     agent_hooks: Option<SelectedAgentHooks>,
     /// Where the hooks are that were found.
     files: HookCell,
+    skills: Option<SkillLookup>,
+    /// Remembers what people were told about skills.
+    skill_cell: SkillCell,
 }
 
 /// Prepares messages while the sub-agent definitions are looked up. The hooks of a selected agent are
@@ -309,13 +319,21 @@ async fn prepared(
     if let Some(hooks) = &mut input.hooks {
         hooks.context.hooks.files = lookups.files.hooks();
     }
+    if let Some(lookup) = lookups.skills {
+        let (view, news) = lookup.run().await;
+        input.skills = view;
+        skills::report(news, &reporter).await;
+    }
     let looked_up = async {
         if let Some(roster_lookup) = lookups.roster {
             roster_lookup.run().await;
         }
     };
     let (prepared, ()) = tokio::join!(prepare::prepare(input), looked_up);
-    prepared
+    let (prepared, problems) = prepared?;
+    let news = lookups.skill_cell.new_problems(problems);
+    skills::report(news, &reporter).await;
+    Ok(prepared)
 }
 
 fn internal_failure() -> ModelFailure {

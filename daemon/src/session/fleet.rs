@@ -44,6 +44,7 @@ impl Actor {
                 todo: Some(order.todo),
                 tools: None,
                 answers_person: false,
+                skill: None,
             });
             if let Err(error) = started.await {
                 reporter.report(not_started(todo, &error)).await;

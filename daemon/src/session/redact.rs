@@ -124,6 +124,7 @@ impl Actor {
             Durable::SessionError(it) => Durable::SessionError(self.masked(it, made)),
             Durable::SessionWarning(it) => Durable::SessionWarning(self.masked(it, made)),
             Durable::SystemNotification(it) => Durable::SystemNotification(self.masked(it, made)),
+            Durable::SkillInvoked(it) => Durable::SkillInvoked(self.masked(it, made)),
             Durable::TodosUpdated(it) => Durable::TodosUpdated(self.masked(it, made)),
             Durable::FleetSettled(it) => Durable::FleetSettled(self.masked(it, made)),
             Durable::TaskStarted(it) => Durable::TaskStarted(self.masked(it, made)),

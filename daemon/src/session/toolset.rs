@@ -8,7 +8,9 @@ use std::sync::Arc;
 use loopd_proto::session::SessionOptions;
 
 use super::clients::attach::Attachment;
+use crate::discovery::agents::AgentOrigin;
 use crate::services::Services;
+use crate::skill::SkillView;
 use crate::subagent::definitions::{self, Roster, ToolOrigin};
 use crate::tool::source::{BuiltInTools, ClientTools, ResolvedTool, ToolSource};
 use loopd_exec::terminal::Backend;
@@ -33,6 +35,7 @@ impl<'a> Toolset<'a> {
         backend: Backend,
         roster: Arc<Roster>,
         planning: Planning,
+        skills: &SkillView,
     ) -> Self {
         let profile = state.subagent.as_ref().map(|own| &own.profile);
         // A sub-agent reports to its parent and asks no users; a fork has its parent's tools.
@@ -54,6 +57,9 @@ impl<'a> Toolset<'a> {
                     && attachments.iter().any(|a| a.offer.request_exit_plan_mode),
                 can_complete: Judgement::of(&Situation::of(state)).offers_tool,
                 researches: state.research_report().is_some(),
+                skills: loads_skills(state, &roster)
+                    .then(|| skills.listing())
+                    .flatten(),
                 roster,
                 agents_off: off.map(Vec::as_slice).unwrap_or_default(),
             },
@@ -120,6 +126,20 @@ impl<'a> Toolset<'a> {
         };
         counts && lets_through(self.state, name, source.origin())
     }
+}
+
+/// Returns whether the model may load skills. An agent that somebody defined has those that its
+/// definition names, in its system message, and loads no others.
+fn loads_skills(state: &State, roster: &Roster) -> bool {
+    let profile = state.subagent.as_ref().map(|own| &own.profile);
+    if let Some(profile) = profile.filter(|profile| !profile.fork) {
+        return profile.skills.is_none();
+    }
+    let Some(agent) = state.agent_in_force() else {
+        return true;
+    };
+    let agent = roster.get(agent);
+    agent.is_some_and(|agent| agent.origin == AgentOrigin::BuiltIn)
 }
 
 /// Returns whether the configuration allows this tool for the current agent.

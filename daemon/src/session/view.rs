@@ -13,6 +13,7 @@ use crate::launch::Launch;
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::redaction::Redaction;
+use crate::skill::{SkillCell, SkillLookup, SkillView};
 use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
 use crate::turn::route::Route;
@@ -47,6 +48,10 @@ pub struct View<'a> {
     pub tree: Option<&'a Arc<Tree>>,
     /// The sub-agents that may be started.
     pub roster: &'a dyn Fn() -> Arc<Roster>,
+    /// The skills of the moment, where they are looked up, and where those that were found are.
+    pub skills: &'a dyn Fn() -> SkillView,
+    pub skill_lookup: &'a dyn Fn() -> Option<SkillLookup>,
+    pub skill_cell: &'a SkillCell,
     pub command_context: &'a dyn Fn() -> CommandContext,
     /// The clients that receive the events.
     pub audience: &'a Audience,
@@ -67,6 +72,8 @@ impl Actor {
         let command_context = || self.command_context();
         let route = || self.route();
         let roster = || self.subagents.roster();
+        let skills = || self.skills_view();
+        let skill_lookup = || self.skill_lookup();
         // Who asks for the secrets is about to run something whose output may go to a file.
         let redaction = || {
             let redaction = self.redaction();
@@ -91,6 +98,9 @@ impl Actor {
             sql: &self.sql,
             tree: self.subagents.tree(),
             roster: &roster,
+            skills: &skills,
+            skill_lookup: &skill_lookup,
+            skill_cell: &self.skills.cell,
             command_context: &command_context,
             audience: self.clients.audience(),
             redaction: &redaction,

@@ -21,7 +21,7 @@ use loopd_proto::session::{CustomAgent, SessionOptions};
 use loopd_store::{Store, StoreError};
 
 use crate::approvals;
-use crate::discovery::agents::{self, AgentDefinition, AgentMode, AgentOrigin};
+use crate::discovery::agents::{self, AgentDefinition, AgentFolder, AgentMode, AgentOrigin};
 use crate::discovery::{Host, Problem, hooks};
 use crate::trust::{TrustedContent, hash_of_agent};
 
@@ -38,6 +38,8 @@ pub struct RosterInput {
     pub projects: Vec<PathBuf>,
     /// The roots of the plugins in use.
     pub plugins: Vec<PathBuf>,
+    /// Folders with agents that the client names.
+    pub named: Vec<PathBuf>,
     /// The agents of the client.
     pub custom: Vec<CustomAgent>,
     pub excluded_builtins: Vec<String>,
@@ -108,6 +110,12 @@ impl RosterInput {
                 .flatten()
                 .map(|plugin| cwd.join(plugin))
                 .collect(),
+            named: options
+                .agent_directories
+                .iter()
+                .flatten()
+                .map(|folder| cwd.join(folder))
+                .collect(),
             custom: options.custom_agents.clone().unwrap_or_default(),
             excluded_builtins: options.excluded_builtin_agents.clone().unwrap_or_default(),
             trust,
@@ -116,11 +124,17 @@ impl RosterInput {
 }
 
 impl RosterInput {
+    /// Returns the folders to search, in the order in which they count.
+    fn folders(&self) -> Vec<AgentFolder> {
+        let mut folders = agents::named_folders(&self.named);
+        folders.extend(agents::folders(self.host.as_ref(), &self.projects));
+        folders.extend(agents::plugin_folders(&self.plugins));
+        folders
+    }
+
     /// Returns whether any folder exists. This is much cheaper than loading the agents.
     pub fn has_folders(&self) -> bool {
-        let mut folders = agents::folders(self.host.as_ref(), &self.projects);
-        folders.extend(agents::plugin_folders(&self.plugins));
-        folders.iter().any(|folder| folder.path.is_dir())
+        self.folders().iter().any(|folder| folder.path.is_dir())
     }
 
     /// Returns the same input without the folders on disk.
@@ -130,6 +144,7 @@ impl RosterInput {
             host: None,
             projects: Vec::new(),
             plugins: Vec::new(),
+            named: Vec::new(),
             ..self
         }
     }
@@ -157,9 +172,7 @@ pub fn load(input: &RosterInput) -> Roster {
             Err(problem) => roster.problems.push(problem),
         }
     }
-    let mut folders = agents::folders(input.host.as_ref(), &input.projects);
-    folders.extend(agents::plugin_folders(&input.plugins));
-    let mut found = agents::discover(&folders);
+    let mut found = agents::discover(&input.folders());
     roster.problems.append(&mut found.problems);
     for mut agent in found.items {
         if agent.origin == AgentOrigin::Project && !input.trust.covers(&agent) {

@@ -304,5 +304,6 @@ pub(crate) fn order(name: &str, execution: Execution) -> SubagentOrder {
         todo: None,
         tools: None,
         answers_person: false,
+        skill: None,
     }
 }

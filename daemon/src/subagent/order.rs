@@ -6,8 +6,12 @@ use std::path::PathBuf;
 use loopd_proto::event::agent::Profile;
 use loopd_proto::event::task::{Execution, WorktreeWork};
 use loopd_proto::id::{SessionId, TaskId, ToolCallId};
+use loopd_proto::run_scope::ScopedSkill;
 
 use crate::discovery::agents::AgentOrigin;
+
+/// The definition for orders that name none.
+pub(super) const GENERAL: &str = "general-purpose";
 
 /// An order for a sub-agent.
 #[derive(Debug, Clone)]
@@ -31,6 +35,39 @@ pub struct SubagentOrder {
     pub tools: Option<Vec<String>>,
     /// Whether a person reads the answer, so that the model is not told of it.
     pub answers_person: bool,
+    /// The skill that it carries out.
+    pub skill: Option<ScopedSkill>,
+}
+
+impl SubagentOrder {
+    /// Makes an order to carry out a skill and to answer with what came of it. Without an agent the
+    /// general one does it.
+    pub fn of_skill(agent: Option<String>, skill: ScopedSkill) -> Self {
+        let words = skill.arguments.trim();
+        let words = if words.is_empty() {
+            String::new()
+        } else {
+            format!(" It is about this: {words}")
+        };
+        Self {
+            agent_type: Some(agent.unwrap_or_else(|| GENERAL.to_owned())),
+            name: Some(skill.name.replace([':', ' '], "-")),
+            description: format!("Carry out the skill {}", skill.name),
+            prompt: format!(
+                "Carry out the skill \"{}\" above, and answer with what came of it.{words}",
+                skill.name
+            ),
+            model: None,
+            execution: Some(Execution::Sync),
+            isolation: None,
+            cwd: None,
+            call: None,
+            todo: None,
+            tools: None,
+            answers_person: false,
+            skill: Some(skill),
+        }
+    }
 }
 
 /// How a sub-agent is kept apart from its parent's files.

@@ -11,14 +11,12 @@ use loopd_proto::id::TaskId;
 use super::definitions::model::{Choice, Wish, choose};
 use super::definitions::{AskedBy, is_same};
 use super::error::PlanRefusal;
-use super::order::{Isolation, SubagentOrder, SubagentPlan};
+use super::order::{GENERAL, Isolation, SubagentOrder, SubagentPlan};
 use super::parent::{ParentSnapshot, ReachableModels};
-use crate::discovery::agents::{self, AgentDefinition, ModelPolicy, PermissionMode};
+use crate::discovery::agents::{self, AgentDefinition, AgentOrigin, ModelPolicy, PermissionMode};
 use loopd_kernel::model::ModelInfo;
 use loopd_kernel::texts;
 
-/// The definition for calls that name none.
-const GENERAL: &str = "general-purpose";
 /// The agent type of a fork.
 const FORK: &str = "fork";
 
@@ -85,6 +83,8 @@ async fn named(
         disallowed_tools: agent.disallowed_tools.clone(),
         run_tools: order.tools.clone(),
         max_turns: agent.max_turns,
+        skills: own_skills(agent),
+        task_skill: order.skill.clone(),
         stance: stance(agent.permission_mode),
         fork: false,
         worktree: None,
@@ -104,6 +104,17 @@ async fn named(
         taken: parent.taken.clone(),
         note: choice.note,
     })
+}
+
+/// Returns the skills of a sub-agent. A built-in one has all of the session; one that somebody defined
+/// has those that its definition names, in its system message.
+fn own_skills(agent: &AgentDefinition) -> Option<Vec<String>> {
+    match agent.origin {
+        AgentOrigin::BuiltIn => agent.skills.clone(),
+        AgentOrigin::Client | AgentOrigin::Project | AgentOrigin::User | AgentOrigin::Plugin => {
+            Some(agent.skills.clone().unwrap_or_default())
+        }
+    }
 }
 
 /// Returns the name that the order gives the sub-agent.

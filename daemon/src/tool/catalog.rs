@@ -15,6 +15,7 @@ use super::exit_plan_mode::ExitPlanMode;
 use super::glob::Glob;
 use super::grep::Grep;
 use super::report_intent::ReportIntent;
+use super::skill::LoadSkill;
 use super::task;
 use super::task_complete::TaskComplete;
 use super::todo::{Sql, TodoRead, TodoWrite};
@@ -35,7 +36,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 24] = [
+        let tools: [Arc<dyn DynTool>; 25] = [
             Arc::new(Bash),
             Arc::new(bash::Read),
             Arc::new(bash::Write),
@@ -53,6 +54,7 @@ impl Catalog {
             Arc::new(Sql),
             Arc::new(TodoWrite),
             Arc::new(TodoRead),
+            Arc::new(LoadSkill),
             Arc::new(ReportIntent),
             Arc::new(task::Start),
             Arc::new(task::Read::default()),

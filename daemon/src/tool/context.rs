@@ -9,11 +9,12 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use loopd_proto::id::{ShellId, ToolCallId};
+use loopd_proto::id::{SessionId, ShellId, ToolCallId};
 
 use super::Web;
 use super::todo::SessionTodos;
 use crate::redaction::Redaction;
+use crate::skill::SkillView;
 use crate::subagent::{SlotLease, Subagents};
 use loopd_exec::sandbox::{NetworkAccess, Sandbox};
 use loopd_exec::shells::{CloseReason, CommandContext, FoundShell, ShellError, Shells};
@@ -42,6 +43,8 @@ pub struct AssessContext {
     pub changed_shells: ChangedShells,
     /// The secrets that requests show masked. A grant names what the request showed.
     pub redaction: Redaction,
+    /// The skills of the session.
+    pub skills: SkillView,
 }
 
 /// Read-only access to the shells of the session.
@@ -117,6 +120,7 @@ pub struct ToolContext {
     pub backend: Backend,
     /// The id of the tool call.
     pub call: ToolCallId,
+    pub session: SessionId,
 }
 
 impl Deref for ToolContext {

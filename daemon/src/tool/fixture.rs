@@ -119,6 +119,7 @@ impl Fixture {
                 planning: loopd_kernel::policy::planning::Planning::No,
                 changed_shells: loopd_kernel::changed_shells::ChangedShells::default(),
                 redaction: crate::redaction::Redaction::default(),
+                skills: crate::skill::SkillView::default(),
             },
             env,
             cancel: CancellationToken::new(),
@@ -130,6 +131,7 @@ impl Fixture {
             lease: None,
             backend: Backend::Process,
             call: ToolCallId::from("call"),
+            session: SessionId::from("session"),
         };
         Self {
             context,

@@ -161,6 +161,11 @@ impl ResolvedPath {
         })
     }
 
+    /// Returns whether a rule names this path, or a folder that it lies in.
+    pub(super) fn is_named_by_rules(&self) -> bool {
+        !self.by_rules.is_empty()
+    }
+
     /// Returns the other names that a rule may use for this path.
     pub(super) fn other_names(&self) -> Vec<String> {
         let mut names = Vec::new();

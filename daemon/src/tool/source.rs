@@ -13,6 +13,7 @@ use super::ask_user::ASK_USER;
 use super::catalog::Catalog;
 use super::exit_plan_mode::EXIT_PLAN_MODE;
 use super::report_intent::REPORT_INTENT;
+use super::skill::SKILL;
 use super::task::TASK;
 use super::{AssessContext, DynTool, Need};
 use crate::subagent::definitions::{self, Roster};
@@ -102,6 +103,8 @@ pub struct BuiltInTools<'a> {
     pub roster: Arc<Roster>,
     /// The names of agents that the configuration turns off.
     pub agents_off: &'a [String],
+    /// The list of skills that the model may load; `None` if there are none.
+    pub skills: Option<String>,
 }
 
 impl BuiltInTools<'_> {
@@ -112,6 +115,7 @@ impl BuiltInTools<'_> {
             && (self.can_leave_plan_mode || tool.name() != EXIT_PLAN_MODE)
             && (self.can_complete || tool.name() != TASK_COMPLETE)
             && (self.researches || tool.name() != REPORT_INTENT)
+            && (self.skills.is_some() || tool.name() != SKILL)
     }
 
     /// Returns whether the tool of this name writes files.
@@ -146,6 +150,17 @@ impl BuiltInTools<'_> {
     }
 }
 
+impl BuiltInTools<'_> {
+    /// Adds to the tool `skill` the skills that may be loaded.
+    fn with_skills(&self, spec: &ToolSpec) -> ToolSpec {
+        let list = self.skills.as_deref().unwrap_or_default();
+        let mut spec = spec.clone();
+        spec.description.push_str("\n\nThe skills:");
+        spec.description.push_str(list);
+        spec
+    }
+}
+
 impl ToolSource for BuiltInTools<'_> {
     fn origin(&self) -> ToolOrigin {
         ToolOrigin::BuiltIn
@@ -158,10 +173,10 @@ impl ToolSource for BuiltInTools<'_> {
 
     fn spec(&self, name: &str) -> Option<Cow<'_, ToolSpec>> {
         let spec = self.specs.iter().find(|spec| spec.name == name)?;
-        Some(if name == TASK {
-            Cow::Owned(self.with_agents(spec))
-        } else {
-            Cow::Borrowed(spec)
+        Some(match name {
+            TASK => Cow::Owned(self.with_agents(spec)),
+            SKILL => Cow::Owned(self.with_skills(spec)),
+            _ => Cow::Borrowed(spec),
         })
     }
 

@@ -13,6 +13,7 @@ pub(super) use read::Read;
 pub(super) use start::Start;
 pub use start::result;
 pub(super) use stop::Stop;
+pub(super) use words::launched;
 pub(super) use write::Write;
 
 /// The name of the tool that starts sub-agents. Its description lists the agents that exist.

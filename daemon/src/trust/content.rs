@@ -9,6 +9,7 @@ use crate::discovery::agents::{self, AgentDefinition};
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{self, GuardRecord, HookDefinition, HookPlaces, PROJECT_SETTINGS};
 use crate::discovery::settings_rules::permissions_hash;
+use crate::discovery::skills::{self, SkillPlaces};
 use crate::discovery::{Host, Problem, commands, mcp};
 use crate::regular_file;
 
@@ -28,6 +29,8 @@ pub enum ContentKind {
     HookSwitch,
     /// A slash command whose text runs shell commands.
     Command,
+    /// A skill: its name and what restricts it. Its text does not count.
+    Skill,
 }
 
 /// One thing that needs trust.
@@ -77,6 +80,7 @@ impl ProjectContent {
         content.add_hooks(places);
         content.add_agents(places, root, cwd);
         content.add_commands(root, cwd);
+        content.add_skills(root, cwd);
         for folder in &places.projects {
             content.add_servers(folder);
             content.add_permissions(folder);
@@ -177,6 +181,30 @@ impl ProjectContent {
                 name: format!("/{}", command.name),
                 detail: format!("runs {}", runs.join("; ")),
                 hash: command.hash.clone(),
+                guard: None,
+            });
+        }
+    }
+
+    fn add_skills(&mut self, root: &Path, cwd: &Path) {
+        let places = SkillPlaces {
+            projects: skills::project_places(cwd, root),
+            ..SkillPlaces::default()
+        };
+        let found = skills::discover(&places.folders());
+        self.problems.extend(found.problems().cloned());
+        for skill in &found.skills {
+            let Some(folder) = skill.needs_trust_of() else {
+                continue;
+            };
+            self.items.push(ContentItem {
+                kind: ContentKind::Skill,
+                folder,
+                file: skill.path.clone(),
+                line: None,
+                name: skill.name.clone(),
+                detail: skill.description.clone(),
+                hash: skill.hash(),
                 guard: None,
             });
         }

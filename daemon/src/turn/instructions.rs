@@ -38,6 +38,7 @@ pub fn places_of(options: &SessionOptions, cwd: &str, home: &Path) -> Vec<Instru
         folders.push(approvals::locate(&cwd).key.into());
         folders.push(cwd.clone());
         host = Some(Host {
+            copilot: None,
             home: home.to_owned(),
             user: None,
         });

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use loopd_proto::event::agent::Profile;
 use loopd_proto::event::fact::PendingMessage;
+use loopd_proto::event::skill::SkillInvoked;
 use loopd_proto::id::SessionId;
+use loopd_proto::run_scope::ScopedSkill;
 use loopd_proto::session::{Mode, SectionAction, SessionOptions};
 use loopd_proto::time::Timestamp;
 
@@ -15,13 +17,16 @@ use super::attachments;
 use super::instructions;
 use super::prompt::{self, PromptInput, Sections};
 use super::route::Route;
+use super::skills;
 use crate::client::Client;
 use crate::discovery::Host;
 use crate::hook::{HookContext, PromptEnd};
+use crate::skill::SkillView;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
 use loopd_kernel::hook::PROMPT_BLOCKED;
 use loopd_kernel::policy::planning::Planning;
+use loopd_kernel::texts;
 
 /// How long a client may take to rewrite sections.
 const TRANSFORM_WAIT: Duration = Duration::from_secs(30);
@@ -48,6 +53,9 @@ pub struct PrepareInput {
     pub transformers: Vec<Arc<dyn Client>>,
     pub route: Route,
     pub hooks: Option<PromptHooks>,
+    pub skills: SkillView,
+    /// The skill that the session was started to carry out, if its first message is prepared.
+    pub task_skill: Option<ScopedSkill>,
 }
 
 /// The hooks around prompts.
@@ -57,8 +65,9 @@ pub struct PromptHooks {
     pub begins: Option<&'static str>,
 }
 
-/// Prepares the messages; changes nothing outside its result.
-pub async fn prepare(mut input: PrepareInput) -> Result<Prepared, ModelFailure> {
+/// Prepares the messages; changes nothing outside its result. Returns what is wrong with the skills of
+/// the agent, too.
+pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, Vec<String>), ModelFailure> {
     let hooks = input.hooks.take();
     let mut said = PromptEnd::default();
     if let Some(hooks) = &hooks {
@@ -69,11 +78,17 @@ pub async fn prepare(mut input: PrepareInput) -> Result<Prepared, ModelFailure> 
         None => input.route.default_model().await?,
     };
     let mut messages = Vec::with_capacity(input.messages.len());
+    let mut loaded = Vec::new();
     for (index, message) in input.messages.iter().enumerate() {
         let mut text = format!("<current_datetime>{}</current_datetime>\n\n", input.now);
         if index == 0 && !input.tools_gone.is_empty() {
             text.push_str(&prompt::tools_gone_notice(&input.tools_gone));
             text.push_str("\n\n");
+        }
+        if let Some(skill) = skills::of_message(&input, index, message).await? {
+            text.push_str(&skill_text(&skill));
+            text.push_str("\n\n");
+            loaded.push(skill);
         }
         text.push_str(&attachments::render(&message.prompt, &message.attachments).await);
         if let Some(hooks) = hooks.as_ref().filter(|hooks| hooks.is_for_prompts()) {
@@ -87,11 +102,13 @@ pub async fn prepare(mut input: PrepareInput) -> Result<Prepared, ModelFailure> 
             text,
         });
     }
+    let agent = selected_agent(&input).await;
+    let own = skills::of_agent(&input, agent.as_ref()).await;
     let system = match input.system.clone() {
         Some(system) => system,
-        None => system_message(&input, &model).await,
+        None => system_message(&input, &model, agent.as_ref(), &own.loaded).await,
     };
-    Ok(Prepared {
+    let prepared = Prepared {
         messages,
         model,
         reasoning_effort: input
@@ -100,7 +117,10 @@ pub async fn prepare(mut input: PrepareInput) -> Result<Prepared, ModelFailure> 
         system,
         context: said.context,
         ended: said.ended,
-    })
+        skills: loaded,
+        preloaded: own.loaded,
+    };
+    Ok((prepared, own.problems))
 }
 
 impl PromptHooks {
@@ -155,11 +175,13 @@ fn blocked(why: &str) -> ModelFailure {
     }
 }
 
-async fn system_message(input: &PrepareInput, model: &str) -> String {
-    let agent_prompt = match &input.agent {
-        Some(name) => agent_prompt(input, name).await,
-        None => None,
-    };
+async fn system_message(
+    input: &PrepareInput,
+    model: &str,
+    agent: Option<&SelectedAgent>,
+    skills: &[SkillInvoked],
+) -> String {
+    let skills: Vec<String> = skills.iter().map(skill_text).collect();
     let sections = prompt::sections(&PromptInput {
         cwd: &input.cwd,
         model,
@@ -168,8 +190,9 @@ async fn system_message(input: &PrepareInput, model: &str) -> String {
         planning: input.planning,
         agent_prompt: match &input.profile {
             Some(profile) => Some(profile.prompt.as_str()),
-            None => agent_prompt.as_deref(),
+            None => agent.map(|agent| agent.prompt.as_str()),
         },
+        skills: &skills.join("\n\n"),
         works_for_another: input.profile.is_some(),
         instructions: instructions::text(&input.options, &input.cwd, &input.route.services.home)
             .await,
@@ -197,16 +220,28 @@ async fn system_message(input: &PrepareInput, model: &str) -> String {
     }
 }
 
-/// Returns the prompt of the selected agent; `None` if its definition is gone.
+/// The definition of the agent that answers in a session at the top.
+pub(super) struct SelectedAgent {
+    pub(super) prompt: String,
+    /// The skills that its system message has.
+    pub(super) skills: Vec<String>,
+}
+
+/// Returns the selected agent; `None` if there is none, or its definition is gone.
 ///
 /// The file is read again for every message, so that an edit takes effect at once.
-async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
+async fn selected_agent(input: &PrepareInput) -> Option<SelectedAgent> {
+    let name = input.agent.as_ref()?;
     let mut agents = input.options.custom_agents.iter().flatten();
-    if let Some(agent) = agents.find(|agent| agent.name == name) {
-        return Some(agent.prompt.clone());
+    if let Some(agent) = agents.find(|agent| agent.name == *name) {
+        return Some(SelectedAgent {
+            prompt: agent.prompt.clone(),
+            skills: agent.skills.clone().unwrap_or_default(),
+        });
     }
     let launch = input.route.launch.as_ref();
     let host = Host {
+        copilot: None,
         home: input.route.services.home.clone(),
         user: launch
             .and_then(|launch| launch.variable("HOME"))
@@ -219,14 +254,23 @@ async fn agent_prompt(input: &PrepareInput, name: &str) -> Option<String> {
         host,
         ProjectTrust::None,
     );
-    let reading = tokio::task::spawn_blocking(move || definitions::load(&agents)).await;
-    match reading {
-        Ok(roster) => roster.get(name).map(|agent| agent.prompt.clone()),
-        Err(error) => {
-            tracing::error!(%error, "the agents could not be looked for");
-            None
-        }
-    }
+    let name = name.clone();
+    let reading = tokio::task::spawn_blocking(move || {
+        let roster = definitions::load(&agents);
+        roster.get(&name).map(|agent| SelectedAgent {
+            prompt: agent.prompt.clone(),
+            skills: agent.skills.clone().unwrap_or_default(),
+        })
+    });
+    reading.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "the agents could not be looked for");
+        None
+    })
+}
+
+/// Returns the text of a skill as models read it.
+fn skill_text(skill: &SkillInvoked) -> String {
+    texts::skill::context(&skill.name, &skill.path, &skill.content)
 }
 
 /// Lets a client rewrite the sections that ask for it; without an answer they stay unchanged.

@@ -16,6 +16,8 @@ pub struct PromptInput<'a> {
     pub mode: Mode,
     pub planning: Planning,
     pub agent_prompt: Option<&'a str>,
+    /// The texts of the skills that the agent has.
+    pub skills: &'a str,
     /// Whether the session is a sub-agent, so that another agent reads its answer.
     pub works_for_another: bool,
     /// The custom instructions as text.
@@ -54,6 +56,10 @@ pub fn sections(input: &PromptInput<'_>) -> Sections {
                 format!("<agent_instructions>\n{agent}\n</agent_instructions>"),
             ),
         );
+    }
+    if !input.skills.is_empty() {
+        let after = parts.iter().position(|(name, _)| *name == "tone");
+        parts.insert(after.unwrap_or(0), ("skills", input.skills.to_owned()));
     }
     Sections { parts }
 }

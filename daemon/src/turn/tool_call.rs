@@ -134,6 +134,7 @@ pub fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutco
         status,
         telemetry,
         delivered: outcome.delivered,
+        skill: outcome.skill,
     }
 }
 

@@ -5,6 +5,7 @@ use serde_with::skip_serializing_none;
 
 use super::task::Execution;
 use crate::id::{AgentId, SessionId, TaskId, ToolCallId};
+use crate::run_scope::ScopedSkill;
 
 /// This session is an agent of another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +42,10 @@ pub struct Profile {
     /// The tools that the slash command which started it allows; all when absent.
     pub run_tools: Option<Vec<String>>,
     pub max_turns: Option<u32>,
+    /// The skills in its system message, which are all that it has; all of the session when absent.
+    pub skills: Option<Vec<String>>,
+    /// The skill that it was started to carry out.
+    pub task_skill: Option<ScopedSkill>,
     pub stance: Stance,
     /// Whether it continues its parent's conversation, with exactly the prompt and tools of its parent.
     pub fork: bool,

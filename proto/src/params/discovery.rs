@@ -50,9 +50,15 @@ pub struct Skills {
 #[serde(rename_all = "kebab-case")]
 pub enum SkillSource {
     Project,
+    /// A folder of the project above that of the session.
+    Inherited,
     PersonalCopilot,
     PersonalAgents,
+    Plugin,
+    /// A folder that a client or the environment names.
     Custom,
+    /// A client, which has the text and no file.
+    Sdk,
 }
 
 #[skip_serializing_none]
@@ -67,7 +73,10 @@ pub struct Skill {
     pub enabled: bool,
     pub path: Option<String>,
     pub project_path: Option<String>,
+    pub plugin_name: Option<String>,
     pub argument_hint: Option<String>,
+    /// Our own member: why the skill cannot be used, for example for want of trust.
+    pub unavailable: Option<String>,
 }
 
 /// The paths that are searched.

@@ -74,6 +74,10 @@ impl<'de> Deserialize<'de> for OptionsParams {
             session_limits: Option<SessionLimits>,
             autopilot: Option<AutopilotOptions>,
             fallback_models: Option<Vec<String>>,
+            skill_directories: Option<Vec<String>>,
+            disabled_skills: Option<Vec<String>>,
+            enable_skills: Option<bool>,
+            agent_directories: Option<Vec<String>>,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
         refuse_unknown(&object)?;
@@ -100,6 +104,10 @@ impl<'de> Deserialize<'de> for OptionsParams {
                     session_limits: same.session_limits,
                     autopilot: same.autopilot,
                     fallback_models: same.fallback_models,
+                    skill_directories: same.skill_directories,
+                    disabled_skills: same.disabled_skills,
+                    enable_skills: same.enable_skills,
+                    agent_directories: same.agent_directories,
                     ..SessionOptions::default()
                 },
                 no_limits: members.get("sessionLimits") == Some(&Value::Null),

@@ -58,6 +58,8 @@ pub enum TrustItemKind {
     HookSwitch,
     /// A slash command whose text runs shell commands.
     Command,
+    /// A skill, which models and people may use.
+    Skill,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

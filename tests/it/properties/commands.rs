@@ -202,6 +202,8 @@ pub(super) fn prepared(messages: &[PendingMessage], ends: Preparation) -> Comman
                 system: "the system".to_owned(),
                 context: Vec::new(),
                 ended: Vec::new(),
+                skills: Vec::new(),
+                preloaded: Vec::new(),
             })
         }
     }
@@ -314,6 +316,7 @@ pub(super) fn outcome(outcome: Outcome) -> CallOutcome {
         result,
         telemetry: None,
         delivered: Vec::new(),
+        skill: None,
     };
     let text = |content: &str| ToolResult {
         content: content.to_owned(),

@@ -72,19 +72,19 @@ pub(super) fn unfinished(state: &mut State) -> Run {
 
 /// Starts a run that goes on with the work on a message, with what that work is restricted to.
 pub(super) fn go_on(state: &mut State, request: &MessageId) {
-    let scopes = state.autopilot.scopes.clone();
     let stop_blocks = std::mem::take(&mut state.stop_blocks);
+    let mut run = Run {
+        continues: true,
+        origin: Some(request.clone()),
+        messages: vec![request.clone()],
+        stop_blocks,
+        ..Run::default()
+    };
+    state.kept_scopes.restore(request, &mut run);
     state.phase = Phase::Preparing(Preparing {
         messages: Vec::new(),
         joins: None,
-        run: Run {
-            continues: true,
-            origin: Some(request.clone()),
-            messages: vec![request.clone()],
-            scopes,
-            stop_blocks,
-            ..Run::default()
-        },
+        run,
     });
 }
 
@@ -109,6 +109,7 @@ pub(super) fn told(state: &mut State, task: &TaskId) {
         return;
     };
     if run.woken && !run.messages.contains(&origin) {
+        state.kept_scopes.restore(&origin, run);
         run.messages.push(origin);
         run.origin = match run.messages.as_slice() {
             [only] => Some(only.clone()),
@@ -181,8 +182,10 @@ pub(super) fn end(state: &mut State, ended: &LoopEnded) {
             limited: true,
             limit_request: ended.limit_request.clone(),
             scopes: run.scopes.clone(),
+            skills: run.skills.clone(),
             ..Run::default()
         });
+        state.kept_scopes.keep(&run);
         finish(state, run, ended.outcome);
         state.unfinished = goes_on;
     }

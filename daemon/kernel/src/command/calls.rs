@@ -1,5 +1,6 @@
 //! How tool calls end.
 
+use loopd_proto::event::skill::SkillInvoked;
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::id::TaskId;
 use loopd_proto::time::Timestamp;
@@ -16,6 +17,8 @@ pub struct CallOutcome {
     pub telemetry: Option<serde_json::Map<String, Value>>,
     /// The tasks whose completion the model learns from this result.
     pub delivered: Vec<CompletionRef>,
+    /// The skill that the call loads.
+    pub skill: Option<Box<SkillInvoked>>,
 }
 
 /// The completion of a task: which task, and when it ended or became idle.
@@ -42,6 +45,7 @@ impl CallOutcome {
             },
             telemetry: None,
             delivered: Vec::new(),
+            skill: None,
         }
     }
 
@@ -61,6 +65,7 @@ impl CallOutcome {
             },
             telemetry: None,
             delivered: Vec::new(),
+            skill: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::fact::ClientRef;
 use loopd_proto::event::hook::HookEnd;
+use loopd_proto::event::skill::SkillInvoked;
 use loopd_proto::id::MessageId;
 use loopd_proto::params::session::AbortReason;
 use loopd_proto::run_scope::RunScope;
@@ -83,6 +84,10 @@ pub struct Prepared {
     pub context: Vec<String>,
     /// The hooks that changed something.
     pub ended: Vec<HookEnd>,
+    /// The skills that the messages load.
+    pub skills: Vec<SkillInvoked>,
+    /// The skills that the system message has.
+    pub preloaded: Vec<SkillInvoked>,
 }
 
 #[derive(Debug)]

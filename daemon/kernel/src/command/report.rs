@@ -120,6 +120,8 @@ impl Command {
             | Self::StartFleet(_)
             | Self::AdvanceFleet
             | Self::StopFleet
+            | Self::SwitchSkill(_)
+            | Self::SkillsLoaded(_)
             | Self::Log { .. } => false,
         }
     }

@@ -107,6 +107,7 @@ pub struct AgentSources {
     custom: Option<Vec<CustomAgent>>,
     excluded: Option<Vec<String>>,
     plugins: Option<Vec<String>>,
+    named: Option<Vec<String>>,
     discovers: Option<bool>,
 }
 
@@ -118,6 +119,7 @@ impl AgentSources {
             custom: options.custom_agents.clone(),
             excluded: options.excluded_builtin_agents.clone(),
             plugins: options.plugin_directories.clone(),
+            named: options.agent_directories.clone(),
             discovers: options.enable_config_discovery,
         }
     }

@@ -183,6 +183,7 @@ fn success(text: String) -> CallOutcome {
         },
         telemetry: None,
         delivered: Vec::new(),
+        skill: None,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::hook::HookNeeds;
 use crate::state::State;
 
 /// The functions that tables use.
-pub(super) mod prelude {
+pub(crate) mod prelude {
     pub(crate) use super::given::*;
     pub(crate) use super::when::*;
     pub(crate) use super::{check, declines, ignores};

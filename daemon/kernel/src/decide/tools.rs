@@ -10,7 +10,7 @@ use loopd_proto::permission::PermissionRequest;
 use super::abort::INTERRUPT_CODE;
 use super::asking::ask_person;
 use super::turn::{self, Stop};
-use super::{autopilot, hooks, plan, tasks};
+use super::{autopilot, hooks, plan, skills, tasks};
 use crate::changed_shells::input_of;
 use crate::command::{
     Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
@@ -76,10 +76,23 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
     if let Some(outcome) = refused_while_planning(state, call, permission.as_ref(), env) {
         return finish(state, turn, call, outcome, env);
     }
-    let mut granted = by_rules(state, permission, assessed.claim, &assessed.hooks, env);
+    let (tool, origin) = (&call.call.name, assessed.origin);
+    let verdict = skills::weigh(
+        state,
+        tool,
+        origin,
+        permission.as_ref(),
+        assessed.hooks,
+        env,
+    );
+    let verdict = match verdict {
+        Ok(verdict) => verdict,
+        Err(outcome) => return finish(state, turn, call, outcome, env),
+    };
+    let mut granted = by_rules(state, permission, assessed.claim, &verdict, env);
     let permissions = env.permissions(state);
     // A hook wants a person to decide, whatever else allows the call.
-    if let HookVerdict::Ask(why) = &assessed.hooks {
+    if let HookVerdict::Ask(why) = &verdict {
         granted = granted.and_then(|grant| Err(confirmed_by_person(call, grant, why.clone())));
     }
     let by_name = policy::judge_tool(&permissions, &call.call.name);
@@ -115,14 +128,14 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
             return finish(state, turn, call, outcome, env);
         }
         Err(NotGranted { request, .. }) => {
-            let request = match &assessed.hooks {
+            let request = match &verdict {
                 HookVerdict::Ask(Some(why)) => request.with_warning(why),
                 HookVerdict::None
                 | HookVerdict::Allow
                 | HookVerdict::Ask(None)
                 | HookVerdict::Deny(_) => *request,
             };
-            let asked_by = match (&assessed.hooks, &by_name) {
+            let asked_by = match (&verdict, &by_name) {
                 (HookVerdict::Ask(_), _) => AskedBy::Hook,
                 (_, Verdict::Ask) => AskedBy::ToolRule,
                 _ => AskedBy::Nobody,
@@ -357,14 +370,18 @@ pub(super) fn finish_into(
     decision: &mut Decision,
     env: &DecideEnv<'_>,
 ) {
-    let outcome = autopilot::checked(state, call, outcome, env);
+    let mut outcome = autopilot::checked(state, call, outcome, env);
     let rejected = is_rejection(&outcome);
     let failed = outcome.status != CallStatusReport::Success;
     let delivered = tasks::delivered_by_result(state, &outcome.delivered);
+    let loaded = outcome.skill.take().filter(|_| !failed);
     complete(decision, turn, &call.call.id, outcome);
-    // Both are stored in one transaction, so that a crash loses both or neither.
+    // All are stored in one transaction, so that a crash loses all or none.
     if let Some(delivered) = delivered {
         decision.store(delivered);
+    }
+    if let Some(skill) = loaded {
+        skills::loaded_by_model(state, *skill, decision);
     }
     let others_open = turn
         .calls()

@@ -15,7 +15,9 @@ use loopd_proto::event::{Durable, Ephemeral, fact, turn};
 use loopd_proto::id::{MessageId, ToolCallId};
 use loopd_proto::session::LimitKind;
 
-use super::{abort, limits, model_switch, provider_wait, queue, rest, rest_rejected, tasks};
+use super::{
+    abort, limits, model_switch, provider_wait, queue, rest, rest_rejected, skills, tasks,
+};
 use crate::answer_cut::AnswerCut;
 use crate::budget::Spend;
 use crate::command::{DecideEnv, Decision, Effect, ModelFailure, ModelReplied, Prepared};
@@ -96,6 +98,7 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
             ..as_sent(message)
         }));
     }
+    skills::prepared(state, &mut decision, prepared.skills, prepared.preloaded);
     if let Some(text) = limits::status(state, env) {
         decision.store(Durable::Reminded(Reminded { text }));
     }

@@ -13,6 +13,7 @@ use super::template::Template;
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::front_matter;
+use crate::discovery::tool_words::ToolWords;
 
 /// The longest name, in characters, and the longest description that a text gives by itself.
 const LONGEST_NAME: usize = 100;
@@ -41,17 +42,6 @@ struct CommandFrontMatter {
 enum Context {
     Fork,
     Inline,
-}
-
-/// A list of tools: words with commas or spaces between them, or a list.
-#[derive(Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected the names of tools, as words or as a list"
-)]
-enum ToolWords {
-    One(String),
-    Many(Vec<String>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -243,35 +233,6 @@ fn check_keys(path: &Path, text: &str, remarks: &mut Vec<Problem>) -> Result<(),
         }
     }
     Ok(())
-}
-
-impl ToolWords {
-    fn list(self) -> Vec<String> {
-        match self {
-            Self::Many(words) => words,
-            Self::One(text) => {
-                // `Bash(git add:*)` is one word.
-                let mut depth = 0_usize;
-                let mut words = vec![String::new()];
-                let has_commas = text.contains(',');
-                for letter in text.chars() {
-                    depth = match letter {
-                        '(' => depth + 1,
-                        ')' => depth.saturating_sub(1),
-                        _ => depth,
-                    };
-                    let ends =
-                        depth == 0 && (letter == ',' || (!has_commas && letter.is_whitespace()));
-                    match words.last_mut() {
-                        Some(word) if !ends => word.push(letter),
-                        _ => words.push(String::new()),
-                    }
-                }
-                let words = words.iter().map(|word| word.trim().to_owned());
-                words.filter(|word| !word.is_empty()).collect()
-            }
-        }
-    }
 }
 
 /// Returns the name of a command and the other names that it answers to.

@@ -41,6 +41,7 @@ fn every_folder_is_searched_in_the_documented_order() {
         write(root, file, "Text.");
     }
     let host = Host {
+        copilot: None,
         home: home.path().to_owned(),
         user: Some(user.path().to_owned()),
     };

@@ -116,6 +116,7 @@ impl Actor {
             planning: effective.planning,
             changed_shells: self.state.changed_shells.clone(),
             redaction,
+            skills: self.skills_view(),
         }
     }
 
@@ -141,6 +142,7 @@ impl Actor {
             lease: self.subagents.parent().map(|parent| parent.lease().clone()),
             backend: self.shell_backend(),
             call: call.clone(),
+            session: self.state.id.clone(),
         };
         (context, output)
     }

@@ -1,6 +1,7 @@
 //! A session that is a sub-agent of another one: what it inherits from its parent, and what its
 //! parent's run and the clients of the session at the top see of it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loopd_proto::event::Durable;
@@ -16,6 +17,7 @@ use crate::publish::Upstream;
 use crate::session::actor::Actor;
 use crate::session::clients::SharedClients;
 use crate::session::{Message, SessionError, SessionHandle};
+use crate::skill::SkillCell;
 use crate::subagent::child::{ChildStatus, RunLink};
 use crate::subagent::definitions::Roster;
 use crate::subagent::permissions::ParentPermissions;
@@ -40,6 +42,9 @@ pub(in crate::session) struct Inheritance {
     pub(in crate::session) streaming: bool,
     /// The sub-agents that may be started.
     pub(in crate::session) roster: Arc<Roster>,
+    /// The skills, and the names of those that are out of use.
+    pub(in crate::session) skills: SkillCell,
+    pub(in crate::session) skills_off: BTreeSet<String>,
     /// The hooks of files, which hold for all below.
     pub(in crate::session) hooks: HookCell,
     /// The apps whose hooks guard the session at the top.
@@ -173,6 +178,8 @@ impl Actor {
         }
         self.follow_planning();
         self.subagents.roster.set(inheritance.roster);
+        self.skills.cell = inheritance.skills;
+        self.skills.off_above = inheritance.skills_off;
         if !self.hooks.inherited {
             self.hooks.inherited = true;
             self.hooks.files = inheritance.hooks.below();
@@ -313,6 +320,8 @@ impl Actor {
             },
             streaming: streaming.unwrap_or(true),
             roster: self.subagents.roster(),
+            skills: self.skills.cell.clone(),
+            skills_off: self.skills_off(),
             hooks: self.hooks.files.clone(),
             guards: self.guards().clone(),
             generation: self.subagents.handed_down,

@@ -66,6 +66,7 @@ impl RosterRefresh {
     /// Looks. Returns what is wrong with files and was not known before.
     pub(crate) async fn run(self) -> Vec<String> {
         let host = Host {
+            copilot: None,
             home: self.home.clone(),
             user: self.user.clone(),
         };

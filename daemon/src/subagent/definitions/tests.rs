@@ -28,6 +28,7 @@ fn agent(description: &str) -> String {
 fn input(root: &TempDir) -> RosterInput {
     RosterInput {
         host: Some(Host {
+            copilot: None,
             home: root.path().join("home"),
             user: None,
         }),

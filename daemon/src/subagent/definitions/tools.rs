@@ -1,43 +1,10 @@
 //! Which tools an agent may use: the second of the three layers of permission.
-//!
-//! Agents are written for several programs, which have other names for the same tools.
 
 use crate::discovery::Problem;
 use crate::discovery::agents::AgentDefinition;
+pub use loopd_kernel::policy::tool_list::allows;
+use loopd_kernel::policy::tool_list::{is_other_name, means};
 pub use loopd_kernel::tool_call::ToolOrigin;
-
-/// The names of our tools in other programs, in lower case.
-const OTHER_NAMES: &[(&str, &[&str])] = &[
-    ("read", &["view"]),
-    ("write", &["create"]),
-    ("edit", &["edit", "create", "apply_patch"]),
-    ("multiedit", &["edit"]),
-    ("patch", &["apply_patch"]),
-    ("search", &["grep", "glob"]),
-    ("list", &["glob"]),
-    ("ls", &["glob"]),
-    ("execute", SHELL),
-    ("shell", SHELL),
-    ("bash", SHELL),
-    ("bashoutput", &["read_bash"]),
-    ("killshell", &["stop_bash"]),
-    ("web", &["web_fetch"]),
-    ("webfetch", &["web_fetch"]),
-    ("askuserquestion", &["ask_user"]),
-    ("todo", &["todowrite", "todoread"]),
-    ("agent", AGENTS),
-    ("task", AGENTS),
-];
-
-/// One permission: an agent that may run commands may also read, answer, list and stop them.
-const SHELL: &[&str] = &["bash", "read_bash", "write_bash", "stop_bash", "list_bash"];
-const AGENTS: &[&str] = &[
-    "task",
-    "read_agent",
-    "write_agent",
-    "list_agents",
-    "stop_agent",
-];
 
 impl AgentDefinition {
     /// Returns whether the agent may use a tool.
@@ -68,8 +35,7 @@ pub(super) fn unknown(agent: &AgentDefinition, ours: &[&str]) -> Option<Problem>
 /// Tools of other programs that have no counterpart here, in lower case.
 #[rustfmt::skip]
 const NOT_OURS: &[&str] = &[
-    "enterplanmode", "exitplanmode", "lsp", "notebookedit", "notebookread", "skill", "slashcommand", "websearch",
-    "web_search",
+    "enterplanmode", "exitplanmode", "lsp", "notebookedit", "notebookread", "slashcommand", "websearch", "web_search",
 ];
 
 /// Returns whether a pattern names a tool that we have, or may name one of a server.
@@ -85,18 +51,7 @@ fn is_known(pattern: &str, ours: &[&str]) -> bool {
     name == "*"
         || ours.contains(&plain.as_str())
         || NOT_OURS.contains(&plain.as_str())
-        || OTHER_NAMES.iter().any(|(other, _)| *other == plain)
-}
-
-/// Returns whether lists of tools allow a tool. A tool in both lists is not allowed.
-pub fn allows(
-    tools: Option<&[String]>,
-    disallowed: &[String],
-    tool: &str,
-    origin: ToolOrigin,
-) -> bool {
-    let named = |list: &[String]| list.iter().any(|pattern| means(pattern, tool, origin));
-    tools.is_none_or(named) && !named(disallowed)
+        || is_other_name(&plain)
 }
 
 /// The tools that a sub-agent has only if its list names them: a list of its own to work through.
@@ -115,23 +70,4 @@ pub fn allows_subagent(
     };
     let must_be_named = origin == ToolOrigin::BuiltIn && ONLY_IF_NAMED.contains(&tool);
     allows(tools, disallowed, tool, origin) && (!must_be_named || is_named())
-}
-
-/// Returns whether a pattern matches a tool. A pattern is a name or `*`, alone or after `builtin:`
-/// or `custom:`. Of `Bash(git *)` only the name counts: a list of tools cannot restrict arguments.
-fn means(pattern: &str, tool: &str, origin: ToolOrigin) -> bool {
-    let is = |name: &str| name == "*" || name == tool;
-    match pattern.trim().split_once(':') {
-        Some(("builtin", name)) => return origin == ToolOrigin::BuiltIn && is(name),
-        Some(("custom", name)) => return origin == ToolOrigin::Client && is(name),
-        Some(_) | None => {}
-    }
-    let name = pattern.split('(').next().unwrap_or_default().trim();
-    if is(name) {
-        return true;
-    }
-    let plain = name.to_ascii_lowercase();
-    let others = OTHER_NAMES.iter().filter(|(other, _)| *other == plain);
-    origin == ToolOrigin::BuiltIn
-        && (plain == tool || others.flat_map(|(_, ours)| *ours).any(|ours| *ours == tool))
 }

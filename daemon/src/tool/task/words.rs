@@ -14,7 +14,7 @@ use crate::tool::{Outcome, Status};
 use loopd_kernel::tasks::{Task, TaskStatus};
 
 /// The outcome when a sub-agent was started in the background.
-pub(super) fn launched(started: &Started) -> Outcome {
+pub(in crate::tool) fn launched(started: &Started) -> Outcome {
     let mut text = format!(
         "Agent started in background with agent_id: {}. You'll be notified when it completes. Tell the user you're waiting and \
          end your response, or continue unrelated work until notified.",

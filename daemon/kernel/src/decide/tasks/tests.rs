@@ -146,6 +146,8 @@ impl World {
             system: "s".to_owned(),
             context: Vec::new(),
             ended: Vec::new(),
+            skills: Vec::new(),
+            preloaded: Vec::new(),
         }));
     }
 

@@ -87,6 +87,10 @@ const MEMBERS: &[(&str, &str)] = &[
         "reason=reason abortedBy.id=by removedMessageIds=removed",
     ),
     ("loopd.queued", "item.id item.command item.delivery place"),
+    (
+        "skill.invoked",
+        "name path allowedTools=tools trigger model",
+    ),
     ("loopd.usage", "nanoCredits=credits"),
     ("loopd.task_started", "id work.kind"),
     ("loopd.task_answered", "id response"),

@@ -3,6 +3,7 @@
 mod answers;
 mod life;
 mod settings;
+mod skills;
 mod tasks;
 mod tool_calls;
 mod turn;
@@ -13,6 +14,7 @@ use serde_json::Value;
 pub(crate) use self::answers::*;
 pub(crate) use self::life::*;
 pub(crate) use self::settings::*;
+pub(crate) use self::skills::*;
 pub(crate) use self::tasks::*;
 pub(crate) use self::tool_calls::*;
 pub(crate) use self::turn::*;

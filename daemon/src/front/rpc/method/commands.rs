@@ -1,6 +1,7 @@
 //! Slash commands: lists them, and runs one here or in the client that offers it.
 //!
-//! A name belongs to a client's command first, then to a built-in one, then to one of a file.
+//! A name belongs to a client's command first, then to a built-in one, then to a skill, then to one of a
+//! file.
 
 use loopd_proto::params::command::{
     CommandInfo, CommandKind, Commands, ExecuteParams, Executed, HandlePendingParams, InvokeParams,
@@ -13,6 +14,8 @@ use super::builtin::{self, Builtin};
 use super::discovery_problems;
 use super::file_commands::{self, FileCommand, FileCommands};
 use super::run_file_command::{FileCall, FileResult};
+use super::session_skills;
+use super::skill_commands::{SkillCommand, SkillCommands};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -25,6 +28,7 @@ const MOST_DIFFERENT: usize = 2;
 /// All commands of a session at one moment.
 pub(super) struct AllCommands {
     clients: Vec<ClientCommand>,
+    skills: SkillCommands,
     files: FileCommands,
 }
 
@@ -32,6 +36,7 @@ pub(super) struct AllCommands {
 enum Found<'a> {
     Client(&'a ClientCommand),
     Builtin(&'static Builtin),
+    Skill(&'a SkillCommand),
     File(&'a FileCommand),
 }
 
@@ -40,8 +45,15 @@ impl AllCommands {
         let clients = session.view(|view| (view.commands)()).await?;
         let mut taken = builtin::names();
         taken.extend(clients.iter().map(|command| command.name.as_str()));
+        let skills = session_skills::look(session).await?;
+        let skills = SkillCommands::of(&skills, &taken);
+        taken.extend(skills.names());
         let files = file_commands::of_session(context, session, &taken).await?;
-        Ok(Self { clients, files })
+        Ok(Self {
+            clients,
+            skills,
+            files,
+        })
     }
 
     fn find(&self, name: &str) -> Option<Found<'_>> {
@@ -49,7 +61,9 @@ impl AllCommands {
             return Some(Found::Client(command));
         }
         let builtin = builtin::find(name).map(Found::Builtin);
-        builtin.or_else(|| self.files.find(name).map(Found::File))
+        builtin
+            .or_else(|| self.skills.find(name).map(Found::Skill))
+            .or_else(|| self.files.find(name).map(Found::File))
     }
 
     fn client(&self, name: &str) -> Option<&ClientCommand> {
@@ -57,12 +71,13 @@ impl AllCommands {
         clients.find(|command| command.name.eq_ignore_ascii_case(name))
     }
 
-    /// Lists the daemon's commands, then those of clients, then those of files.
+    /// Lists the daemon's commands, then those of clients, then skills, then those of files.
     pub(super) fn list(&self) -> Vec<CommandInfo> {
         let ours = builtin::ALL.iter();
         let ours = ours.filter(|ours| self.client(ours.name).is_none());
         let mut commands: Vec<CommandInfo> = ours.map(Builtin::describe).collect();
         commands.extend(self.clients.iter().map(describe));
+        commands.extend(self.skills.describe());
         commands.extend(self.files.commands.iter().map(FileCommand::describe));
         commands
     }
@@ -210,6 +225,7 @@ pub(super) async fn run(
             }
         }
         Some(Found::Builtin(builtin)) => builtin.run(context, session, input).await,
+        Some(Found::Skill(skill)) => skill.run(session, input).await,
         Some(Found::File(command)) => {
             let call = FileCall {
                 context,

@@ -21,10 +21,7 @@ const MOST_PLACES: usize = 100;
 /// Returns where the caller's user keeps agents, instructions and skills of their own.
 pub(super) fn host(context: &Context) -> Host {
     let launch = context.connection.launch();
-    Host {
-        home: context.app.services.home.clone(),
-        user: launch.variable("HOME").map(PathBuf::from),
-    }
+    Host::of(launch.env(), &context.app.services.home)
 }
 
 /// Returns the folders that a request names, resolved against the launch's directory.

@@ -10,7 +10,8 @@ use super::builtin;
 use super::discover::{host, look, places, shown};
 use super::file_commands::{self, CommandPlaces};
 use super::model::route_of_launch;
-use crate::discovery::{Problem, instructions, mcp, skills};
+use crate::discovery::skills::{self, SkillPlaces};
+use crate::discovery::{Problem, instructions, mcp};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
@@ -39,9 +40,10 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
         cwd: cwd.clone(),
     };
     let commands = file_commands::load(&context, places, &builtin::names()).await?;
+    let named_skills = skills::named_by_environment(launch.env());
     let catalog = context.app.services.catalog.clone();
     let (mut found, roster) = look(move || {
-        let mut projects: Vec<PathBuf> = vec![cwd, project];
+        let mut projects: Vec<PathBuf> = vec![cwd.clone(), project.clone()];
         // The root of a project is often the folder itself.
         projects.dedup();
         let mut roster = definitions::load(&agents);
@@ -49,8 +51,13 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
         let mut problems = roster.problems().to_vec();
         let places = instructions::places(Some(&host), &projects);
         problems.extend(instructions::discover(&places).problems);
-        let folders = skills::folders(Some(&host), &projects, &[]);
-        problems.extend(skills::discover(&folders).problems);
+        let places = SkillPlaces {
+            host: Some(host.clone()),
+            projects: skills::project_places(&cwd, &project),
+            plugins: agents.plugins.clone(),
+            named: named_skills,
+        };
+        problems.extend(skills::discover(&places.folders()).problems().cloned());
         let workspace = projects.first().map(PathBuf::as_path);
         problems.extend(mcp::discover(&host, workspace).problems);
         (problems, roster)

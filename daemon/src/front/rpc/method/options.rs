@@ -11,10 +11,13 @@ use loopd_kernel::command::Command;
 
 /// Members that have the same effect as in `session.create`.
 const HONOURED: &[&str] = &[
+    "agentDirectories",
     "askUserDisabled",
     "autopilot",
     "availableTools",
     "clientName",
+    "disabledSkills",
+    "enableSkills",
     "enableStreaming",
     "excludedBuiltinAgents",
     "excludedTools",
@@ -23,6 +26,7 @@ const HONOURED: &[&str] = &[
     "modelCapabilitiesOverrides",
     "reasoningEffort",
     "sessionLimits",
+    "skillDirectories",
     "skipCustomInstructions",
     "toolFilterPrecedence",
     "workingDirectory",
@@ -70,10 +74,8 @@ fn is_so_already(name: &str, value: &Value) -> bool {
     match name {
         // Sub-agents always run on this machine, and no skills are built in.
         "customAgentsLocalOnly" | "includedBuiltinSkills" => true,
-        // The daemon has no co-author trailer, no schedule tool, and gives the model no skills.
-        "coauthorEnabled" | "manageScheduleEnabled" | "enableSkills" => {
-            *value == Value::Bool(false)
-        }
+        // The daemon has no co-author trailer and no schedule tool.
+        "coauthorEnabled" | "manageScheduleEnabled" => *value == Value::Bool(false),
         "skipEmbeddingRetrieval" => *value == Value::Bool(true),
         // Nothing is installed: plugins are folders that a launch or a session names.
         "installedPlugins" => value.as_array().is_some_and(Vec::is_empty),

@@ -12,14 +12,15 @@ use loopd_proto::session::Mode;
 use serde_json::json;
 
 use super::agent::{self, Present};
+use super::command_subagent::SubagentCommand;
 use super::file_commands::FileCommand;
 use crate::discovery::agents::{AgentDefinition, AgentMode};
 use crate::discovery::commands::{CommandDefinition, CommandPlace, Segment};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::{PartOrder, SessionHandle};
+use crate::subagent::SubagentOrder;
 use crate::subagent::definitions;
-use crate::subagent::{RunEnd, RunEnding, SubagentOrder};
 use loopd_kernel::command::Command;
 
 /// How long the command of a text may take, in seconds.
@@ -278,10 +279,7 @@ impl FileCall<'_> {
     /// the model is told of the answer when it comes.
     async fn in_subagent(&self, agent: String, prompt: String) -> Result<FileResult, RpcError> {
         let command = &self.command.definition;
-        let (agents, shells, mode) = self
-            .session
-            .view(|view| (view.agents.clone(), view.shells.clone(), view.state.mode))
-            .await?;
+        let mode = self.session.state(|state| state.mode).await?;
         let waits = mode != Mode::Autopilot;
         let order = SubagentOrder {
             agent_type: Some(agent),
@@ -299,48 +297,17 @@ impl FileCall<'_> {
             call: None,
             tools: command.tools.clone(),
             answers_person: waits,
+            skill: None,
             todo: None,
         };
-        let started = agents.start(order).await;
-        let started = started.map_err(|error| self.failed(error))?;
-        let id = started.id.clone();
-        if started.work.execution == Execution::Background {
-            return Ok(FileResult::Done(Invoked::Completed {
-                message: Some(format!(
-                    "/{} works in the background as `{id}`; the model is told of its answer",
-                    command.name
-                )),
-                message_id: None,
-            }));
+        SubagentCommand {
+            session: self.session,
+            name: &command.name,
+            shown: self.shown(),
         }
-        let (session, run, shown) = (self.session.clone(), started.run.clone(), self.shown());
-        let (reply, answered) = tokio::sync::oneshot::channel();
-        // The conversation gets the answer also if the person does not wait for it.
-        shells.spawn_for_session(async move {
-            let ending = run.end().await;
-            let noted = Command::HooksNoted {
-                context: vec![told_to_model(&shown, &ending)],
-                ended: Vec::new(),
-            };
-            if let Err(error) = session.command(noted).await {
-                tracing::debug!(session = %session.id(), %error, "the answer of a command is not in the conversation");
-            }
-            // The send fails if nobody waits any more.
-            reply.send(ending).ok();
-        });
-        let ending = answered
-            .await
-            .map_err(|_| self.failed("the session has ended"))?;
-        match ending.end {
-            RunEnd::Answered => Ok(FileResult::Done(Invoked::Text {
-                text: ending.response.unwrap_or_default(),
-                markdown: true,
-            })),
-            RunEnd::Failed(why) => {
-                Err(RpcError::Failed(format!("/{} failed: {why}", command.name)))
-            }
-            RunEnd::Cancelled => Err(RpcError::Failed(format!("/{} was stopped", command.name))),
-        }
+        .run(order)
+        .await
+        .map(FileResult::Done)
     }
 }
 
@@ -348,17 +315,6 @@ impl FileCall<'_> {
 enum Setting {
     Conversation(RunScope),
     Subagent { agent: String },
-}
-
-/// Tells the model of the conversation what a command answered that ran beside it.
-fn told_to_model(command: &str, ending: &RunEnding) -> String {
-    let end = match &ending.end {
-        RunEnd::Answered => "answered".to_owned(),
-        RunEnd::Failed(why) => format!("failed ({why}); it said"),
-        RunEnd::Cancelled => "was stopped; it said".to_owned(),
-    };
-    let said = ending.response.as_deref().unwrap_or("nothing");
-    format!("The user ran {command}, which worked in a sub-agent and {end}:\n\n{said}")
 }
 
 /// Closes the permission request of a part when its caller stops waiting: the request was cancelled,

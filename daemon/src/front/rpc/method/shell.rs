@@ -240,6 +240,7 @@ async fn follow(
         },
         telemetry: None,
         delivered: Vec::new(),
+        skill: None,
     };
     let stored = session.command(Command::UserCommandEnded {
         call: call.clone(),

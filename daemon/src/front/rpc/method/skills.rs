@@ -1,51 +1,59 @@
 //! Skills on disk, and which of them are disabled.
 
-use std::collections::BTreeSet;
-
 use loopd_proto::params::discovery::{
-    DisabledSkillsParams, Paths, Skill, SkillPath, Skills, SkillsParams,
+    DisabledSkillsParams, Paths, Skill, SkillPath, SkillSource, Skills, SkillsParams,
 };
-use loopd_store::Store;
-use serde_json::Value;
+use loopd_proto::params::skill::SkillDisabledParams;
 
 use super::discover::{host, look, places, shown};
-use crate::discovery::skills::{self, SkillFolder};
+use crate::discovery::skills::{
+    self, SkillFolder, SkillPlaces, is_same_skill, named_by_environment,
+};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::skill::disabled;
 
-/// The scope and the key under which the store keeps the names of disabled skills.
-const SCOPE: &str = "skills";
-const DISABLED: &str = "disabled";
 /// How many skills may be named at once.
 const MOST_NAMES: usize = 10_000;
 
 fn folders(context: &Context, params: &SkillsParams) -> Result<Vec<SkillFolder>, RpcError> {
-    let host = host(context);
     let projects = places(context, "projectPaths", params.project_paths.as_deref())?;
     let named = params.skill_directories.as_deref();
     let named = places(context, "skillDirectories", named)?;
-    let host = (!params.exclude_host_skills).then_some(&host);
-    Ok(skills::folders(host, &projects, &named))
+    let host = (!params.exclude_host_skills).then(|| host(context));
+    let launch = context.connection.launch();
+    let from_env = host.is_some().then(|| named_by_environment(launch.env()));
+    let places = SkillPlaces {
+        host,
+        projects: projects
+            .into_iter()
+            .map(|project| (project, SkillSource::Project))
+            .collect(),
+        plugins: Vec::new(),
+        named: named
+            .into_iter()
+            .chain(from_env.into_iter().flatten())
+            .collect(),
+    };
+    Ok(places.folders())
 }
 
 pub(super) async fn discover(context: Context, params: SkillsParams) -> Result<Skills, RpcError> {
     let folders = folders(&context, &params)?;
-    let disabled = disabled(context.app.services.store.as_ref()).await?;
+    let disabled = disabled::disabled(context.app.services.store.as_ref()).await?;
     let found = look(move || skills::discover(&folders)).await?;
-    let skills = found.items.into_iter().map(|skill| Skill {
-        enabled: !disabled.contains(&skill.name),
-        command_name: Some(skill.name.clone()),
-        name: skill.name,
-        description: skill.description,
-        source: skill.source,
-        user_invocable: skill.user_invocable,
-        path: Some(shown(&skill.path)),
-        project_path: skill.project.as_deref().map(shown),
-        argument_hint: skill.argument_hint,
+    let problems = found.problems().map(ToString::to_string).collect();
+    let skills = found.skills.into_iter().map(|skill| {
+        let enabled = !disabled.iter().any(|name| is_same_skill(name, &skill.name));
+        let project = skill.project.as_deref().map(shown);
+        Skill {
+            project_path: project,
+            ..skill.describe(enabled)
+        }
     });
     Ok(Skills {
         skills: skills.collect(),
-        errors: found.problems.iter().map(ToString::to_string).collect(),
+        errors: problems,
     })
 }
 
@@ -74,18 +82,21 @@ pub(super) async fn set_disabled(
             "disabledSkills: at most {MOST_NAMES} skills can be named"
         )));
     }
-    let names = params.disabled_skills.into_iter().map(Value::String);
-    let value = Value::Array(names.collect());
-    let store = &context.app.services.store;
-    store.put_fact(SCOPE, DISABLED, Some(value)).await?;
+    let store = context.app.services.store.as_ref();
+    disabled::set_disabled(store, params.disabled_skills).await?;
     Ok(())
 }
 
-async fn disabled(store: &dyn Store) -> Result<BTreeSet<String>, RpcError> {
-    let facts = store.facts(SCOPE).await?;
-    let names = facts.into_iter().find(|(key, _)| key == DISABLED);
-    // The daemon stores a list of names here. Anything else counts as an empty list.
-    Ok(names
-        .and_then(|(_, value)| serde_json::from_value(value).ok())
-        .unwrap_or_default())
+pub(super) async fn set_one_disabled(
+    context: Context,
+    params: SkillDisabledParams,
+) -> Result<(), RpcError> {
+    if params.name.trim().is_empty() {
+        return Err(RpcError::InvalidParams(
+            "name: the name of a skill is expected".to_owned(),
+        ));
+    }
+    let store = context.app.services.store.as_ref();
+    disabled::set_one_disabled(store, &params.name, params.disabled).await?;
+    Ok(())
 }

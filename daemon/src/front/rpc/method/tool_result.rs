@@ -79,6 +79,7 @@ fn success(text: String) -> CallOutcome {
         },
         telemetry: None,
         delivered: Vec::new(),
+        skill: None,
     }
 }
 

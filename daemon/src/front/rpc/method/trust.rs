@@ -95,6 +95,7 @@ fn item(item: &ContentItem, trusted: &TrustedContent) -> TrustItem {
             ContentKind::Permissions => TrustItemKind::Permissions,
             ContentKind::HookSwitch => TrustItemKind::HookSwitch,
             ContentKind::Command => TrustItemKind::Command,
+            ContentKind::Skill => TrustItemKind::Skill,
         },
         file: shown(&item.file),
         line: item.line,

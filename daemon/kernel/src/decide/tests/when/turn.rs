@@ -142,6 +142,8 @@ pub(crate) fn prepared_for(model: &str, system: &str, ids: &[&str]) -> Command {
         system: system.to_owned(),
         context: Vec::new(),
         ended: Vec::new(),
+        skills: Vec::new(),
+        preloaded: Vec::new(),
     })
 }
 

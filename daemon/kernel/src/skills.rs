@@ -1,0 +1,156 @@
+//! The skills of a session: those that were loaded, those that the agent in force has in its system
+//! message, and those that were put into or out of use.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use loopd_proto::event::skill::{
+    PreloadedSkill, SkillInvoked, SkillSwitched, SkillTrigger, SkillsPreloaded,
+};
+use loopd_proto::id::Seq;
+
+use crate::state::State;
+
+/// The most skills that are kept as loaded; the oldest are forgotten first.
+const MOST_ACTIVE: usize = 100;
+
+/// A skill whose text is in the conversation, or in the system message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveSkill {
+    pub invoked: SkillInvoked,
+    /// The number of the turn in which it was loaded.
+    pub turn: u32,
+    /// The position in the log of the event that loaded it.
+    pub seq: Seq,
+}
+
+impl ActiveSkill {
+    /// Returns whether the text is in the conversation, and not in the system message.
+    fn is_in_conversation(&self) -> bool {
+        match self.invoked.trigger {
+            Some(SkillTrigger::ContextLoad) => false,
+            Some(SkillTrigger::UserInvoked | SkillTrigger::AgentInvoked) | None => true,
+        }
+    }
+}
+
+/// A skill that restricts a run: it was loaded in that run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSkill {
+    pub name: String,
+    /// The only tools that may be used; all when absent.
+    pub tools: Option<Vec<String>>,
+}
+
+/// The skills of a session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Skills {
+    active: Vec<ActiveSkill>,
+    preloaded: Vec<PreloadedSkill>,
+    /// What clients said about single skills: whether they are in use.
+    switches: BTreeMap<String, bool>,
+}
+
+impl Skills {
+    /// Takes a skill that was loaded. Loading it again replaces its text.
+    pub(crate) fn invoked(&mut self, invoked: &SkillInvoked, turn: u32, seq: Seq) {
+        self.forget(&invoked.name);
+        self.active.push(ActiveSkill {
+            invoked: invoked.clone(),
+            turn,
+            seq,
+        });
+        let surplus = self.active.len().saturating_sub(MOST_ACTIVE);
+        self.active.drain(..surplus);
+    }
+
+    pub(crate) fn preloaded(&mut self, preloaded: &SkillsPreloaded) {
+        self.preloaded.clone_from(&preloaded.skills);
+    }
+
+    /// Takes what a client says about a skill. One that is put out of use is active no longer.
+    pub(crate) fn switched(&mut self, switched: &SkillSwitched) {
+        self.switches
+            .insert(switched.name.clone(), switched.enabled);
+        if !switched.enabled {
+            self.forget(&switched.name);
+        }
+    }
+
+    /// Forgets what clients said about single skills: the settings name others now.
+    pub(crate) fn forget_switches(&mut self) {
+        self.switches.clear();
+    }
+
+    /// Forgets the skills that were loaded after a position in the log.
+    pub fn forget_after(&mut self, seq: Seq) {
+        self.active.retain(|skill| skill.seq <= seq);
+    }
+
+    fn forget(&mut self, name: &str) {
+        self.active.retain(|skill| skill.invoked.name != name);
+    }
+
+    /// Returns what clients said about single skills: whether they are in use.
+    pub fn switches(&self) -> &BTreeMap<String, bool> {
+        &self.switches
+    }
+
+    /// Returns whether a skill is in use, if a client said so.
+    pub fn switch(&self, name: &str) -> Option<bool> {
+        self.switches.get(name).copied()
+    }
+
+    /// Returns all skills that were loaded, the newest last.
+    pub fn loaded(&self) -> &[ActiveSkill] {
+        &self.active
+    }
+
+    /// Returns the skills that the system message has.
+    pub fn in_system_message(&self) -> &[PreloadedSkill] {
+        &self.preloaded
+    }
+}
+
+impl State {
+    /// Returns the skills whose text is in the conversation, the oldest first: what a compaction has
+    /// to bring back. `path` says where the text is on disk, `content` what it was when it was loaded.
+    pub fn active_skills(&self) -> impl Iterator<Item = &SkillInvoked> {
+        let loaded = self.skills.loaded().iter();
+        let loaded = loaded.filter(|skill| skill.is_in_conversation());
+        loaded.map(|skill| &skill.invoked)
+    }
+
+    /// Returns the folders of the skills that are active, whose files the model may read. A folder
+    /// that holds the working directory gives no such right.
+    pub fn skill_folders(&self) -> impl Iterator<Item = String> {
+        let loaded = self.active_skills().map(|skill| {
+            let real = skill.folder.as_deref();
+            (skill.path.as_str(), real)
+        });
+        let preloaded = self.skills.in_system_message().iter();
+        let preloaded = preloaded.map(|skill| (skill.path.as_str(), skill.folder.as_deref()));
+        let folders = loaded.chain(preloaded).flat_map(|(path, real)| {
+            let folder = Path::new(path).parent().and_then(Path::to_str);
+            [folder, real].into_iter().flatten()
+        });
+        let folders = folders
+            .filter(|folder| !folder.is_empty() && !crate::policy::within(folder, &self.cwd));
+        folders.map(str::to_owned)
+    }
+
+    /// Returns the skills that restrict the tools of the current run, with the tools that each allows.
+    pub fn restricting_skills(&self) -> impl Iterator<Item = (&str, &[String])> {
+        let of_run = self.run().map_or(&[][..], |run| &run.skills).iter();
+        let of_run = of_run.map(|skill| (skill.name.as_str(), skill.tools.as_deref()));
+        let preloaded = self.skills.in_system_message().iter();
+        let preloaded =
+            preloaded.map(|skill| (skill.name.as_str(), skill.allowed_tools.as_deref()));
+        of_run
+            .chain(preloaded)
+            .filter_map(|(name, tools)| Some((name, tools?)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

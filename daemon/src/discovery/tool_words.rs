@@ -1,0 +1,44 @@
+//! The names of tools in front matter, as people write them.
+
+use serde::Deserialize;
+
+/// A list of tools: words with commas or spaces between them, or a list.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected the names of tools, as words or as a list"
+)]
+pub(super) enum ToolWords {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl ToolWords {
+    /// Returns the names. `Bash(git add:*)` is one word.
+    pub(super) fn list(self) -> Vec<String> {
+        match self {
+            Self::Many(words) => words,
+            Self::One(text) => split(&text),
+        }
+    }
+}
+
+fn split(text: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let mut words = vec![String::new()];
+    let has_commas = text.contains(',');
+    for letter in text.chars() {
+        depth = match letter {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        let ends = depth == 0 && (letter == ',' || (!has_commas && letter.is_whitespace()));
+        match words.last_mut() {
+            Some(word) if !ends => word.push(letter),
+            _ => words.push(String::new()),
+        }
+    }
+    let words = words.iter().map(|word| word.trim().to_owned());
+    words.filter(|word| !word.is_empty()).collect()
+}
