@@ -85,7 +85,6 @@ fn covers(pattern: &str, at: Whereabouts<'_>, request: Option<&PermissionRequest
         return true;
     }
     let base = RuleBase {
-        cwd: at.cwd,
         folder: at.cwd,
         user: None,
     };
