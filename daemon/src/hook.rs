@@ -10,6 +10,7 @@ mod background;
 mod cell;
 mod command;
 mod context;
+mod file_watch;
 mod guard;
 mod handlers;
 mod http;

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
@@ -32,7 +33,10 @@ pub(crate) struct Heard {
 }
 
 /// The listening end of a connection.
-struct Ear(mpsc::Sender<Heard>);
+struct Ear {
+    heard: mpsc::Sender<Heard>,
+    guarded: Arc<AtomicUsize>,
+}
 
 #[derive(Deserialize)]
 struct Params {
@@ -57,6 +61,10 @@ impl Service for Ear {
     fn call(&self, _peer: &Peer, request: Request) -> BoxFuture<'static, Reply> {
         if request.method == "hooks.invoke" {
             // The hooks of this client have nothing to say, and say so at once.
+            let params = request.params.as_ref().map_or("", |params| params.get());
+            if params.contains("\"preToolUse\"") {
+                self.guarded.fetch_add(1, Ordering::Relaxed);
+            }
             return futures::future::ready(Reply::result(&request.id, &json!({}))).boxed();
         }
         let error = ErrorObject::new(METHOD_NOT_FOUND, request.method.clone());
@@ -75,7 +83,9 @@ impl Service for Ear {
             kind: event.kind,
             text: event.data.delta_content.or(event.data.message),
         };
-        self.0.try_send(heard).expect("nobody listened for long");
+        self.heard
+            .try_send(heard)
+            .expect("nobody listened for long");
     }
 }
 
@@ -133,6 +143,7 @@ pub(crate) struct Client {
     pub(crate) spawned: Instant,
     peer: Peer,
     heard: mpsc::Receiver<Heard>,
+    guarded: Arc<AtomicUsize>,
     bed: Bed,
 }
 
@@ -155,13 +166,19 @@ impl Client {
             .unwrap();
         let stream = tokio::io::join(child.stdout.take().unwrap(), child.stdin.take().unwrap());
         let (sender, heard) = mpsc::channel(64 * 1024);
-        let (peer, driving) = wire::connect(stream, Arc::new(Ear(sender)), Limits::default());
+        let guarded = Arc::<AtomicUsize>::default();
+        let ear = Ear {
+            heard: sender,
+            guarded: guarded.clone(),
+        };
+        let (peer, driving) = wire::connect(stream, Arc::new(ear), Limits::default());
         tokio::spawn(driving);
         Self {
             child,
             spawned,
             peer,
             heard,
+            guarded,
             bed: bed.clone(),
         }
     }
@@ -199,6 +216,11 @@ impl Client {
 
     pub(crate) async fn create(&self, delivery: Delivery) -> String {
         self.open(self.session_params(delivery)).await
+    }
+
+    /// How many tool calls this client's hooks were asked about so far.
+    pub(crate) fn guarded(&self) -> usize {
+        self.guarded.load(Ordering::Relaxed)
     }
 
     /// Creates a session that this client's hooks guard.

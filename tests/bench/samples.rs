@@ -23,6 +23,15 @@ impl Samples {
         self.0.len()
     }
 
+    /// Nothing measured is not a number.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "there are not that many samples"
+    )]
+    pub(crate) fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
     pub(crate) fn median(&self) -> f64 {
         self.percentile(50)
     }

@@ -8,6 +8,8 @@ mod claude_arguments;
 mod commands;
 mod cost;
 mod edited;
+#[cfg(target_os = "linux")]
+mod flipped;
 mod forged;
 mod guards;
 mod http;

@@ -190,6 +190,39 @@ pub(crate) fn duplicate_descriptor<Owner: ?Sized>(
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
 }
 
+/// Whether a process has a file open for writing, or mapped into its memory to write to it. Fails where
+/// that cannot be told: the file belongs to another user, or its file system has no leases.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "no library asks for a lease")]
+pub fn is_open_for_writing(file: &std::fs::File) -> std::io::Result<bool> {
+    use std::os::fd::AsRawFd;
+    // The same number on all architectures that Rust supports; the crate does not have it.
+    const F_SETSIG: libc::c_int = 10;
+    let fcntl = |operation: libc::c_int, argument: libc::c_int| {
+        // SAFETY: the descriptor is open, and these operations take a number and no memory.
+        match unsafe { libc::fcntl(file.as_raw_fd(), operation, argument) } {
+            -1 => Err(std::io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    };
+    // Who opens the file while the lease is held makes the kernel send a signal: one that is ignored.
+    fcntl(F_SETSIG, libc::SIGURG)?;
+    match fcntl(libc::F_SETLEASE, libc::F_RDLCK) {
+        Ok(()) => {
+            fcntl(libc::F_SETLEASE, libc::F_UNLCK)?;
+            Ok(false)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Cannot be told on other systems.
+#[cfg(not(target_os = "linux"))]
+pub fn is_open_for_writing(_: &std::fs::File) -> std::io::Result<bool> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
 /// Registers a descriptor with the async runtime, which then owns it.
 #[cfg(unix)]
 #[expect(

@@ -225,8 +225,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::SystemMessage(message) => state.system = Some(message.content.clone()),
         Durable::ClientGuard(guard) => state.guards = ClientGuards::of_event(guard),
-        Durable::GuardFolders(held) => {
-            for folder in &held.folders {
+        Durable::GuardFolders(found) => {
+            for folder in &found.folders {
                 if !state.guard_folders.contains(folder) {
                     state.guard_folders.push(folder.clone());
                 }

@@ -31,7 +31,7 @@ pub use local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use matcher::HookMatcher;
 pub use members::repeated_member;
 pub(in crate::discovery) use members::{FileText, Members};
-pub use named_files::is_unchanged;
+pub use named_files::{is_unchanged, named_paths};
 pub use parse::{HookFile, HookFileContent, HookText, parse};
 pub use places::{HeldFolder, HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;

@@ -15,15 +15,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::background::BackgroundHandle;
 use super::command::{self, HookCommand};
+use super::file_watch::{FileWatch, FilesChanged};
 use super::handlers::{FileHook, HookClient, Hooks};
 use super::http;
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
 use crate::client::{AskError, ClientId};
-use crate::discovery::hooks::{
-    HookAction, HookKind, HookOrigin, OnFailure, PayloadForm, is_unchanged,
-};
+use crate::discovery::hooks::{HookAction, HookKind, HookOrigin, OnFailure, PayloadForm};
 use crate::launch::Launch;
 use crate::publish::{Audience, say};
 use crate::redaction::Redaction;
@@ -292,20 +291,35 @@ impl HookContext {
         self.ended(name, HandlerId::of(&hook), result, end)
     }
 
-    /// Does what the hook says: runs its command, or sends the payload to its address.
+    /// Does what the hook says, if it is what was trusted and stays that until it has ended.
     pub(super) async fn act(
         &self,
         hook: &Arc<FileHook>,
         payload: &Value,
     ) -> Result<HookOutput, HookFailure> {
-        match &hook.definition.action {
-            _ if hook.definition.missing => Err(HookFailure::Changed(
+        if hook.definition.missing {
+            return Err(HookFailure::Changed(
                 "this guard was changed, moved, deleted or turned off since it was trusted"
                     .to_owned(),
-            )),
-            _ if !self.is_as_trusted(hook).await => Err(HookFailure::Changed(
-                "a file that its command names has changed since it was trusted".to_owned(),
-            )),
+            ));
+        }
+        if hook.definition.source.folder.is_none() {
+            return self.perform(hook, payload).await;
+        }
+        let watched = hook.clone();
+        let watch = blocking(move || FileWatch::begin(&watched.definition)).await?;
+        let result = self.perform(hook, payload).await;
+        blocking(move || watch.end()).await?;
+        result
+    }
+
+    /// Runs the command of a hook, or sends the payload to its address.
+    async fn perform(
+        &self,
+        hook: &Arc<FileHook>,
+        payload: &Value,
+    ) -> Result<HookOutput, HookFailure> {
+        match &hook.definition.action {
             HookAction::Script { script, place } => {
                 let command = HookCommand {
                     program: "bash".into(),
@@ -337,16 +351,6 @@ impl HookContext {
                 ..HookOutput::default()
             }),
         }
-    }
-
-    /// Whether a hook that had to be trusted still is what was trusted.
-    async fn is_as_trusted(&self, hook: &Arc<FileHook>) -> bool {
-        if hook.definition.source.folder.is_none() {
-            return true;
-        }
-        let hook = hook.clone();
-        let look = tokio::task::spawn_blocking(move || is_unchanged(&hook.definition));
-        look.await.unwrap_or(false)
     }
 
     fn begin(&self, input: &HookInput, payload: &Value) -> HookEnd {
@@ -466,4 +470,13 @@ impl HookContext {
             }));
         }
     }
+}
+
+/// Looks at the files of a hook beside the runtime.
+async fn blocking<T: Send + 'static>(
+    look: impl FnOnce() -> Result<T, FilesChanged> + Send + 'static,
+) -> Result<T, HookFailure> {
+    let looked = tokio::task::spawn_blocking(look).await;
+    let looked = looked.map_err(|error| HookFailure::Changed(error.to_string()))?;
+    looked.map_err(|changed| HookFailure::Changed(changed.to_string()))
 }

@@ -52,8 +52,46 @@ pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
 
 /// Returns the files inside of the project, or of the hook's plugin, that its command names.
 fn find(hook: &HookDefinition, root: &Path, folder: &Path) -> Vec<PathBuf> {
-    let Some((words, place)) = words(&hook.action) else {
+    let Candidates { paths, inside } = candidates(hook, root, folder);
+    let real = paths.iter().filter_map(|path| path.canonicalize().ok());
+    let real = real.filter(|real| is_inside(real, &inside));
+    let files: BTreeSet<PathBuf> = real.filter(|real| real.is_file()).collect();
+    files.into_iter().take(MOST_FILES).collect()
+}
+
+/// Returns the paths of the project that the command of a trusted hook may mean, also those that lead
+/// nowhere. A name that the command only writes to is its own.
+pub fn named_paths(hook: &HookDefinition) -> Vec<PathBuf> {
+    let Some(folder) = &hook.source.folder else {
         return Vec::new();
+    };
+    let Candidates { mut paths, inside } = candidates(hook, &hook.root, folder);
+    let written = written(hook);
+    paths.retain(|path| {
+        let is_own = || written.iter().any(|name| path.ends_with(name));
+        match path.canonicalize() {
+            Ok(real) => is_inside(&real, &inside),
+            Err(_) => is_inside(path, &inside) && !is_own(),
+        }
+    });
+    paths.into_iter().collect()
+}
+
+fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|folder| path.starts_with(folder))
+}
+
+/// What the words of a command may mean.
+#[derive(Default)]
+struct Candidates {
+    paths: BTreeSet<PathBuf>,
+    /// The folders that count: the project and the plugin, without links.
+    inside: Vec<PathBuf>,
+}
+
+fn candidates(hook: &HookDefinition, root: &Path, folder: &Path) -> Candidates {
+    let Some((words, place)) = words(&hook.action) else {
+        return Candidates::default();
     };
     let plugin = hook.source.plugin.as_deref();
     let mut bases: Vec<PathBuf> = [Some(root), Some(folder), plugin]
@@ -77,14 +115,28 @@ fn find(hook: &HookDefinition, root: &Path, folder: &Path) -> Vec<PathBuf> {
     });
     let entered: Vec<PathBuf> = folders.take(MOST_FOLDERS).flatten().collect();
     bases.extend(entered);
-    let mut files = BTreeSet::new();
-    for word in words.iter().take(MOST_WORDS) {
-        let found = paths(word, &bases, plugin);
-        let found = found.iter().filter_map(|path| path.canonicalize().ok());
-        let found = found.filter(|real| inside.iter().any(|folder| real.starts_with(folder)));
-        files.extend(found.filter(|real| real.is_file()));
+    let words = words.iter().take(MOST_WORDS);
+    Candidates {
+        paths: words.flat_map(|word| paths(word, &bases, plugin)).collect(),
+        inside,
     }
-    files.into_iter().take(MOST_FILES).collect()
+}
+
+/// Returns the names after `>` and `>>` in a script.
+fn written(hook: &HookDefinition) -> Vec<&str> {
+    let HookAction::Script { script, .. } = &hook.action else {
+        return Vec::new();
+    };
+    let mut end = 0;
+    let names = without_write_targets(script).into_iter().map(|piece| {
+        let start = piece.as_ptr().addr() - script.as_ptr().addr();
+        let name = script.get(end..start).unwrap_or_default();
+        end = start + piece.len();
+        name
+    });
+    let names = names.map(|it| it.trim_start_matches(['>', '|', '&', ' ', '\t']));
+    let names = names.map(|it| it.trim_matches(['"', '\'']).trim_start_matches("./"));
+    names.filter(|it| !it.is_empty()).collect()
 }
 
 /// Returns whether the files that a hook names still hold what they held when the hook was loaded.
