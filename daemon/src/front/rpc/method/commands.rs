@@ -85,7 +85,7 @@ impl AllCommands {
     /// Returns who runs the command of this name. What is unknown here may be known to a client.
     pub(super) fn runner(&self, name: &str) -> CommandRunner {
         match self.find(name) {
-            Some(Found::Builtin(_) | Found::File(_)) => CommandRunner::Daemon,
+            Some(Found::Builtin(_) | Found::Skill(_) | Found::File(_)) => CommandRunner::Daemon,
             Some(Found::Client(_)) | None => CommandRunner::Clients,
         }
     }
