@@ -229,16 +229,20 @@ mod tests {
     #[test]
     fn only_guards_of_apps_that_are_gone_are_lifted_unless_all_are() {
         use LiftScope::{All, Gone};
-        let table: [(&[&str], LiftScope, &[&str], &[&str], &[&str]); 6] = [
-            (&["a"], Gone, &[], &["a"], &[]),
-            (&["a"], Gone, &["a"], &[], &["a"]),
-            (&["a", "b"], Gone, &["b"], &["a"], &["b"]),
-            (&["", "", "a"], Gone, &["", "c"], &["", "a"], &[""]),
-            (&["a", "b"], All, &["b"], &["a", "b"], &[]),
-            (&[], All, &["b"], &[], &[]),
+        let of = |names: &'static str| {
+            let names = names.split_whitespace();
+            ClientGuards::of(names.map(|name| name.trim_matches('-')))
+        };
+        // A dash is a client without a name.
+        let table = [
+            ("a", Gone, "", "a", ""),
+            ("a", Gone, "a", "", "a"),
+            ("a b", Gone, "b", "a", "b"),
+            ("- - a", Gone, "- c", "- a", "-"),
+            ("a b", All, "b", "a b", ""),
+            ("", All, "b", "", ""),
         ];
         for (guards, scope, present, lifted, stay) in table {
-            let of = |names: &[&'static str]| ClientGuards::of(names.iter().copied());
             let wanted = LiftedGuards {
                 lifted: of(lifted),
                 stay: of(stay),

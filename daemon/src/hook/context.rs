@@ -306,8 +306,8 @@ impl HookContext {
         if hook.definition.source.folder.is_none() {
             return self.perform(hook, payload).await;
         }
-        let watched = hook.clone();
-        let watch = blocking(move || FileWatch::begin(&watched.definition)).await?;
+        let (watched, now) = (hook.clone(), self.services.clock.now());
+        let watch = blocking(move || FileWatch::begin(&watched.definition, now)).await?;
         let result = self.perform(hook, payload).await;
         blocking(move || watch.end()).await?;
         result

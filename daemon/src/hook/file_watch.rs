@@ -23,6 +23,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use loopd_proto::time::Timestamp;
+
 use crate::discovery::hooks::{HookDefinition, is_unchanged, named_paths};
 use crate::regular_file;
 use events::Events;
@@ -59,7 +61,7 @@ pub(super) enum FilesChanged {
 impl FileWatch {
     /// Begins to watch the files of a hook, then compares them with what was trusted. Blocks on the
     /// disk.
-    pub(super) fn begin(hook: &HookDefinition) -> Result<Self, FilesChanged> {
+    pub(super) fn begin(hook: &HookDefinition, now: Timestamp) -> Result<Self, FilesChanged> {
         let mut watch = Self {
             paths: named_paths(hook),
             root: hook.root.clone(),
@@ -76,7 +78,7 @@ impl FileWatch {
         if !is_unchanged(hook) {
             return Err(FilesChanged::SinceTrusted);
         }
-        if watch.has_writer() || (watch.is_strict() && watch.changed_just_now()) {
+        if watch.has_writer() || (watch.is_strict() && watch.changed_just_before(now)) {
             return Err(FilesChanged::WhileRunning);
         }
         Ok(watch)
@@ -167,12 +169,13 @@ impl FileWatch {
     }
 
     /// Whether a file was changed so shortly ago that a further change may not show in its times.
-    fn changed_just_now(&self) -> bool {
-        let now = SystemTime::now();
+    fn changed_just_before(&self, now: Timestamp) -> bool {
+        let now = Duration::from_millis(now.0.try_into().unwrap_or_default());
+        let now = SystemTime::UNIX_EPOCH + now;
         let mut files = self.before.values().flatten();
         files.any(|file| {
-            let age = now.duration_since(file.changed);
-            file.content.is_some() && age.is_ok_and(|age| age < COARSEST_TIME)
+            let age = now.duration_since(file.changed).unwrap_or_default();
+            file.content.is_some() && age < COARSEST_TIME
         })
     }
 }

@@ -243,7 +243,8 @@ impl Actor {
                 let guard =
                     (attachment.offer.hooks).then(|| (attachment.name.clone(), attachment.returns));
                 self.attach(*attachment).await;
-                self.look_for_hooks().await;
+                // It is rare, and its state is large.
+                Box::pin(self.look_for_hooks()).await;
                 match guard {
                     Some((name, returns)) => self.guard_joined(name, returns).await,
                     None => self.guards_changed().await,

@@ -22,7 +22,7 @@ const GOOD: &str = "#!/bin/bash\nif grep -q forbidden; then echo 'not this' >&2;
 const CALLS: usize = 25;
 
 /// Exchanges the script in one way by one that allows everything, and puts it back, until its input ends.
-const FLIP: &str = r#"
+const FLIP: &str = r"
 import mmap, os, select, sys
 good = open('tools/guard.sh', 'rb').read()
 evil = b'#!/bin/bash\nexit 0\n'.ljust(len(good), b'#')
@@ -65,7 +65,7 @@ flip = globals()[sys.argv[1]]
 flip()
 print('begun', flush=True)
 while not select.select([sys.stdin], [], [], 0)[0]: flip()
-"#;
+";
 
 /// Exchanges files until it is dropped.
 struct Flipper(Child);

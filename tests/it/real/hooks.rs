@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use loopd_tests::binary::Loopd;
+use loopd_tests::script::{Call, Recorded};
 use loopd_tests::{Client, Lifeline, Script, Turn, call};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -23,9 +24,13 @@ fn turns() -> [Turn; 3] {
 }
 
 fn write_hook(home: &Path, script: &str) {
+    write_hook_for(home, script, ".*");
+}
+
+fn write_hook_for(home: &Path, script: &str, matcher: &str) {
     let folder = home.join("hooks");
     std::fs::create_dir_all(&folder).unwrap();
-    let hook = json!({"bash": script, "timeoutSec": 600});
+    let hook = json!({"bash": script, "timeoutSec": 600, "matcher": matcher});
     let hooks = json!({"version": 1, "hooks": {"preToolUse": [hook]}});
     std::fs::write(folder.join("guard.json"), hooks.to_string()).unwrap();
 }
@@ -118,6 +123,78 @@ async fn a_session_that_a_client_guarded_is_guarded_after_a_kill() {
     asked(&client, "agentStop").await.answer(json!({}));
     session.next("session.idle").await;
     assert!(!work.path().join("made").exists());
+    loopd.kill_hard().await;
+    script.finish();
+}
+
+fn task(id: &str, prompt: &str, name: &str, mode: &str) -> Call {
+    let arguments = json!({"description": "a part of it", "prompt": prompt, "name": name,
+                           "mode": mode, "agent_type": "general-purpose"});
+    call(id, "task", arguments)
+}
+
+/// An agent in the background that has an agent run a command, and another one when it is told to go on.
+fn tree(request: &Recorded) -> Turn {
+    let (first, last) = (request.first_user_text(), request.last_user_text());
+    let has_results = !request.last_results().is_empty();
+    let touch = |id: &str| call(id, "bash", json!({"command": "touch made"}));
+    match () {
+        () if has_results => Turn::any().says("I see"),
+        () if last.contains("level two") => Turn::any().calls([touch("c")]),
+        () if last.contains("level three") => Turn::any().calls([touch("d")]),
+        () if last.contains("go on") => {
+            Turn::any().calls([task("v", "level three", "three", "sync")])
+        }
+        () if last.contains("level one") => {
+            Turn::any().calls([task("u", "level two", "two", "sync")])
+        }
+        () if last.contains("begin") && first.contains("begin") => {
+            Turn::any().calls([task("t", "level one", "one", "background")])
+        }
+        () => Turn::any().says("I see"),
+    }
+}
+
+#[tokio::test]
+async fn a_guard_holds_in_a_grandchild_of_a_background_agent_also_after_a_kill() {
+    let mut script = Script::answering(tree).await;
+    let home = TempDir::new().unwrap();
+    let work = TempDir::new().unwrap();
+    let lifeline = Lifeline::new(work.path());
+    // The daemon is killed while the guard of the grandchild runs.
+    write_hook_for(home.path(), &lifeline.command(), "bash");
+    let (loopd, client) = Loopd::permissive(home.path(), using(&script));
+    let session = client
+        .create(json!({"workingDirectory": work.path()}))
+        .await;
+    session.send("begin").await;
+    let alive = lifeline.started().await;
+    loopd.kill_hard().await;
+    alive.ended().await;
+    assert!(!work.path().join("made").exists());
+
+    write_hook_for(
+        home.path(),
+        "cat >> seen; echo 'not this' >&2; exit 2",
+        "bash",
+    );
+    let (loopd, client) = Loopd::permissive(home.path(), using(&script));
+    let mut session = client.resume(&session.id, json!({})).await;
+    let message = json!({"id": "one", "message": "go on"});
+    let sent = session.call("session.tasks.sendMessage", message).await;
+    assert_eq!(sent["sent"], true, "{sent}");
+    let is_end = |event: &Value| {
+        event["type"] == "tool.execution_complete" && event["data"]["toolCallId"] == "d"
+    };
+    let end = session
+        .next_where("the call of the grandchild", is_end)
+        .await;
+    assert_eq!(end["data"]["error"]["code"], "denied", "{end}");
+    assert!(!work.path().join("made").exists());
+    let seen = std::fs::read_to_string(work.path().join("seen")).unwrap();
+    let seen: Value = serde_json::from_str(seen.trim()).unwrap();
+    assert_eq!(seen["agentId"], "one.three");
+    assert_eq!(seen["toolCallId"], "d");
     loopd.kill_hard().await;
     script.finish();
 }

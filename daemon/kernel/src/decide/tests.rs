@@ -79,6 +79,13 @@ pub(crate) fn declines<C: Into<Command>>(given: &Given, when: impl Fn() -> C) {
     check(given, when, &then);
 }
 
+/// Decides the command, which must not be refused.
+#[track_caller]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+pub(crate) fn decided(given: &Given, command: impl Into<Command>) -> Decision {
+    decide_once(given, &given.state(), command.into()).unwrap()
+}
+
 fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decision, Refusal> {
     let mut made = 0;
     let mut ids = || {

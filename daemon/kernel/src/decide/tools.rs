@@ -175,6 +175,11 @@ pub(super) fn by_rules(
     env: &DecideEnv<'_>,
 ) -> Result<Grant, NotGranted> {
     let permissions = env.permissions(state);
+    let plans = env.planning(state).is_on();
+    let may_answer = |request: &PermissionRequest| {
+        !asked::wants_a_person(&permissions, env.whereabouts(state), request)
+            && (!plans || planning::lets_hooks_answer(request, &(env.plan_file)()))
+    };
     let granted = Grant::by_rules(&permissions, env.whereabouts(state), permission);
     let granted = match (granted, hooks) {
         // A hook answers in the place of a person, where no person has to be asked.
@@ -184,12 +189,10 @@ pub(super) fn by_rules(
                 request,
             }),
             HookVerdict::Allow,
-        ) if !asked::wants_a_person(&permissions, env.whereabouts(state), &request) => {
-            Ok(Grant::by_person(*request))
-        }
+        ) if may_answer(&request) => Ok(Grant::by_person(*request)),
         (granted, _) => granted,
     };
-    if env.planning(state).is_on() {
+    if plans {
         return planning::weigh(granted, claim, &(env.plan_file)());
     }
     granted

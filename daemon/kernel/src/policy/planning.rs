@@ -97,6 +97,19 @@ fn is_unconfined(request: &PermissionRequest, claim: ToolClaim) -> bool {
     }
 }
 
+/// Whether a hook may answer a request in the place of a person while the session plans: only if the
+/// sandbox of commands covers it, or it only looks at files.
+pub(crate) fn lets_hooks_answer(request: &PermissionRequest, plan_file: &str) -> bool {
+    match request {
+        PermissionRequest::Shell { .. } | PermissionRequest::Read { .. } => true,
+        PermissionRequest::Write { .. } => is_plan(request, plan_file),
+        PermissionRequest::Url { .. }
+        | PermissionRequest::Mcp { .. }
+        | PermissionRequest::CustomTool { .. }
+        | PermissionRequest::Hook { .. } => false,
+    }
+}
+
 /// Returns what plan mode makes of the rules' verdict on a request that it does not refuse.
 pub(crate) fn weigh(
     granted: Result<Grant, NotGranted>,

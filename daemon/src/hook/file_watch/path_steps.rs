@@ -104,7 +104,7 @@ fn identity(found: &Metadata) -> Identity {
     Identity {
         device,
         number,
-        content: (!found.is_dir()).then(|| (found.len(), modified)),
+        content: (!found.is_dir()).then_some((found.len(), modified)),
         changed,
     }
 }

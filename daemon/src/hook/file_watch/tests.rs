@@ -49,14 +49,20 @@ fn times_count_where_the_system_cannot_tell_more() {
 
 #[test]
 fn a_file_that_was_changed_just_now_may_change_unseen() {
+    let now = Timestamp(100_000);
     let mut young = watch(false, true);
-    assert!(!young.changed_just_now());
-    let mut new = identity(1, false, 0);
-    young.before.insert("/app/old".into(), Some(new));
-    assert!(!young.changed_just_now());
-    new.changed = SystemTime::now();
-    young.before.insert("/app/new".into(), Some(new));
-    assert!(young.changed_just_now());
+    assert!(!young.changed_just_before(now));
+    // Of the file, in seconds; the time of a folder does not matter.
+    for (changed, folder, wanted) in [
+        (10, false, false),
+        (100, true, false),
+        (99, false, true),
+        (200, false, true),
+    ] {
+        let found = identity(1, folder, changed);
+        young.before.insert("/app/x".into(), Some(found));
+        assert_eq!(young.changed_just_before(now), wanted, "{changed}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Hooks in the loop.
 
+mod plan_mode;
+
 use loopd_proto::event::Durable;
 use serde_json::json;
 
