@@ -1,6 +1,7 @@
 //! Shows events to a person: the answer on stdout, everything else on stderr.
 
 mod agents;
+mod own_run;
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,6 +13,7 @@ use loopd_sdk::proto::visible::for_person;
 use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId, Mode};
 use serde_json::Value;
 
+use self::own_run::OwnRun;
 use crate::terminal::{Style, Terminal, sanitize};
 use crate::usage::UsageTotal;
 
@@ -32,21 +34,27 @@ pub(crate) enum UserMessages {
 
 /// Writes events as JSON or as text.
 pub(crate) enum Renderer {
-    Json(Terminal),
+    Json {
+        terminal: Terminal,
+        /// The only message whose run is printed; `None` prints every event.
+        own: Option<OwnRun>,
+    },
     Text(Text),
 }
 
 impl Renderer {
     pub(crate) fn new(terminal: &Terminal, json: bool, users: UserMessages) -> Self {
         if json {
-            return Self::Json(terminal.clone());
+            return Self::Json {
+                terminal: terminal.clone(),
+                own: None,
+            };
         }
         Self::Text(Text {
             terminal: terminal.clone(),
             users,
             hidden: HashSet::new(),
             answers: None,
-            is_other: false,
             aborted: false,
             streamed: None,
             line_open: false,
@@ -62,7 +70,12 @@ impl Renderer {
 
     pub(crate) fn show(&mut self, event: &Event) -> anyhow::Result<()> {
         match self {
-            Self::Json(terminal) => Ok(terminal.print(&(event.to_line()? + "\n"))?),
+            Self::Json { terminal, own } => {
+                if own.as_mut().is_none_or(|own| own.takes(event)) {
+                    terminal.print(&(event.to_line()? + "\n"))?;
+                }
+                Ok(())
+            }
             Self::Text(text) => text.show(event),
         }
     }
@@ -70,16 +83,17 @@ impl Renderer {
     /// Ends a line that is not complete, so that something else can be shown.
     pub(crate) fn end_line(&mut self) -> anyhow::Result<()> {
         match self {
-            Self::Json(_) => Ok(()),
+            Self::Json { .. } => Ok(()),
             Self::Text(text) => text.end_line(),
         }
     }
 
     /// Prints only the work on this message and its answer: other clients may have sent others.
     pub(crate) fn only_answers_to(&mut self, id: MessageId) {
-        if let Self::Text(text) = self {
-            text.answers = Some(id);
-            text.is_other = true;
+        let run = Some(OwnRun::of(id));
+        match self {
+            Self::Json { own, .. } => *own = run,
+            Self::Text(text) => text.answers = run,
         }
     }
 
@@ -94,7 +108,7 @@ impl Renderer {
     /// has none.
     pub(crate) fn end_run(&mut self, answer: Option<&str>) -> anyhow::Result<()> {
         match self {
-            Self::Json(_) => Ok(()),
+            Self::Json { .. } => Ok(()),
             Self::Text(text) => text.end_run(answer),
         }
     }
@@ -102,7 +116,7 @@ impl Renderer {
     /// Says that the turn was aborted, if no event has said it since.
     pub(crate) fn end_turn(&mut self) -> anyhow::Result<()> {
         match self {
-            Self::Json(_) => Ok(()),
+            Self::Json { .. } => Ok(()),
             Self::Text(text) => text.tell_abort(),
         }
     }
@@ -121,9 +135,7 @@ pub(crate) struct Text {
     users: UserMessages,
     hidden: HashSet<MessageId>,
     /// The only message whose answer is printed; `None` prints every answer.
-    answers: Option<MessageId>,
-    /// Whether the session answers another message now.
-    is_other: bool,
+    answers: Option<OwnRun>,
     /// Whether the turn was aborted and nothing has said so yet.
     aborted: bool,
     /// The message that is being streamed to a screen, and what of it is shown.
@@ -166,7 +178,7 @@ impl Text {
             self.tell_abort()?;
         }
         self.note_whose(&event.body)?;
-        if self.is_other && is_work(&event.body) {
+        if self.is_other() && is_work(&event.body) {
             return Ok(());
         }
         match &event.body {
@@ -216,26 +228,12 @@ impl Text {
 
     /// Notes whose message the session answers from this event on.
     fn note_whose(&mut self, body: &Body) -> anyhow::Result<()> {
-        let Some(own) = &self.answers else {
+        let Some(own) = &mut self.answers else {
             return Ok(());
         };
-        let was_other = self.is_other;
-        match body {
-            Body::Durable(Durable::UserMessage(message))
-                if message.is_autopilot_continuation == Some(true) => {}
-            Body::Durable(Durable::UserMessage(message)) => {
-                let joins = message.delivery == Some(Delivered::Steering);
-                match &message.message_id {
-                    Some(id) if id == own => self.is_other = false,
-                    Some(_) if !joins => self.is_other = true,
-                    Some(_) | None => {}
-                }
-            }
-            // Without a message of its own: what the session does then may be our answer.
-            Body::Ephemeral(Ephemeral::SessionIdle(_)) => self.is_other = false,
-            Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => {}
-        }
-        if self.is_other && !was_other {
+        let was_other = own.is_other();
+        own.note(body);
+        if own.is_other() && !was_other {
             self.tell_abort()?;
             self.note(
                 Style::Dim,
@@ -243,6 +241,11 @@ impl Text {
             )?;
         }
         Ok(())
+    }
+
+    /// Returns whether the session answers another message now.
+    fn is_other(&self) -> bool {
+        self.answers.as_ref().is_some_and(OwnRun::is_other)
     }
 
     /// Says that the turn was aborted, once.
@@ -256,7 +259,7 @@ impl Text {
     fn show_durable(&mut self, event: &Durable) -> anyhow::Result<()> {
         match event {
             Durable::Abort(_) => {
-                self.aborted = !self.is_other;
+                self.aborted = !self.is_other();
                 Ok(())
             }
             Durable::UserMessage(message) if message.is_autopilot_continuation == Some(true) => {

@@ -69,16 +69,31 @@ impl Services {
         counted.await.unwrap_or(0)
     }
 
-    pub async fn remove_session_folder(&self, id: &SessionId) {
+    /// Removes the files of a session. It is no failure if it has none.
+    pub async fn remove_session_folder(&self, id: &SessionId) -> Result<(), FilesNotRemoved> {
         let folder = self.session_folder(id);
         match tokio::fs::remove_dir_all(&folder).await {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => {
-                tracing::warn!(folder = %folder.display(), %error, "a session's folder could not be removed");
-            }
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(FilesNotRemoved {
+                session: id.clone(),
+                folder,
+                error,
+            }),
         }
     }
+}
+
+/// Why the files of a session are still there.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the session {session} was not deleted, because its files in {} could not be removed: {error}",
+    folder.display()
+)]
+pub struct FilesNotRemoved {
+    session: SessionId,
+    folder: PathBuf,
+    error: std::io::Error,
 }
 
 /// The most entries of a folder that are counted.

@@ -77,6 +77,7 @@ mod reopened;
 mod research;
 mod secrets;
 mod send_and_wait;
+mod session_files;
 mod session_limits;
 mod sessions;
 mod settings;

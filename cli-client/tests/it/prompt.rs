@@ -60,6 +60,52 @@ fn json_is_one_event_per_line_from_start_to_idle() {
     assert!(kinds.contains(&"tool.execution_complete".to_owned()));
 }
 
+/// Lets rules of settings in the project ask about something.
+fn ask_about(home: &Home, rule: &str) {
+    std::fs::create_dir_all(home.path(".claude")).unwrap();
+    let text = serde_json::json!({"permissions": {"ask": [rule]}}).to_string();
+    std::fs::write(home.path(".claude/settings.json"), text).unwrap();
+}
+
+#[test]
+fn what_a_rule_asks_about_is_denied_with_a_hint_that_works() {
+    let home = Home::new();
+    ask_about(&home, "Bash(touch:*)");
+    let said = home.run(&["--yolo", "run touch made"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let hint = "a rule in settings asks about it (shell(touch:*)), and neither --allow-tool nor --yolo answers that";
+    assert!(said.err.contains(hint), "{said:?}");
+    assert!(!home.path("made").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_rule_asks_about_can_be_approved_for_the_session() {
+    use crate::terminal::OnTerminal;
+    let home = Home::new();
+    ask_about(&home, "Bash(touch:*)");
+    let mut chat = OnTerminal::start(home.command(&["--yolo"]));
+    chat.read_until("> ");
+    chat.types("run touch made\r");
+    chat.read_until("a rule in settings asks about it: shell(touch:*)");
+    chat.read_until("yes, always in this session for exactly this, or no? [y/a/n] ");
+    chat.types("a\r");
+    chat.read_until("Done.");
+    chat.read_until("> ");
+    std::fs::remove_file(home.path("made")).unwrap();
+    chat.types("run touch made\r");
+    chat.read_until("Done.");
+    assert!(home.path("made").exists());
+    chat.read_until("> ");
+    chat.types("run touch other\r");
+    chat.read_until("[y/a/n] ");
+    chat.types("n\r");
+    chat.read_until("> ");
+    chat.types("\x04");
+    assert_eq!(chat.ends(), Some(0));
+    assert!(!home.path("other").exists());
+}
+
 #[test]
 fn what_needs_a_permission_is_denied_when_nobody_can_be_asked() {
     let home = Home::new();

@@ -8,7 +8,7 @@ use crate::home::{Home, RunOutput, read_until, stderr};
 use crate::terminal::OnTerminal;
 
 /// Starts `loop` with a command that waits for a line in a pipe.
-fn one_message(home: &Home) -> Child {
+fn one_message(home: &Home, options: &[&str]) -> Child {
     let fifo = home.path("fifo");
     assert!(
         Command::new("mkfifo")
@@ -17,7 +17,8 @@ fn one_message(home: &Home) -> Child {
             .unwrap()
             .success()
     );
-    home.command(&["--yolo", "run cat fifo"])
+    let args = [options, &["--yolo", "run cat fifo"]].concat();
+    home.command(&args)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -47,7 +48,7 @@ fn output(child: Child, err: impl std::io::Read) -> RunOutput {
 #[test]
 fn one_message_prints_only_its_own_answer() {
     let home = Home::new();
-    let mut child = one_message(&home);
+    let mut child = one_message(&home, &[]);
     let mut err = stderr(&mut child);
     read_until(&mut err, "• bash  cat fifo");
     send(&home, &home.last_session(), "run echo OTHERS");
@@ -59,10 +60,37 @@ fn one_message_prints_only_its_own_answer() {
     assert!(said.err.contains("another client"), "{said:?}");
 }
 
+/// Lines of JSON are those of the own message, too. Events about the session as a whole come always.
+#[test]
+fn one_message_as_json_has_only_the_events_of_its_own_run() {
+    let home = Home::new();
+    let mut child = one_message(&home, &["--json"]);
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut said = read_until(&mut out, "tool.execution_start");
+    send(&home, &home.last_session(), "run echo OTHERS");
+    std::fs::write(home.path("fifo"), "MINE\n").unwrap();
+    said.push_str(&std::io::read_to_string(out).unwrap());
+    assert!(child.wait().unwrap().success());
+    assert!(said.contains("MINE"), "{said}");
+    assert!(!said.contains("OTHERS"), "{said}");
+    let kinds: Vec<String> = said
+        .lines()
+        .map(|line| {
+            let event: serde_json::Value = serde_json::from_str(line).unwrap();
+            event["type"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let count = |kind: &str| kinds.iter().filter(|it| *it == kind).count();
+    assert_eq!(count("user.message"), 1, "{kinds:?}");
+    assert_eq!(count("assistant.idle"), 1, "{kinds:?}");
+    assert_eq!(count("tool.execution_complete"), 1, "{kinds:?}");
+    assert_eq!(kinds.last().map(String::as_str), Some("session.idle"));
+}
+
 #[test]
 fn one_message_that_is_aborted_says_so_and_prints_no_other_answer() {
     let home = Home::new();
-    let mut child = one_message(&home);
+    let mut child = one_message(&home, &[]);
     let mut err = stderr(&mut child);
     read_until(&mut err, "• bash  cat fifo");
     let id = home.last_session();

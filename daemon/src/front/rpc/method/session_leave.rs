@@ -4,6 +4,7 @@ use loopd_proto::params::metadata::{Ending, ShutdownParams};
 use loopd_proto::params::session::{Deleted, Of, Success};
 
 use super::family::Families;
+use super::stored_delete;
 use crate::client::Lifecycle;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
@@ -62,16 +63,14 @@ pub(super) async fn delete(context: Context, params: Of) -> Result<Deleted, RpcE
     context.connection.detach(&id);
     let services = &context.app.services;
     for agent in Families::load(services).await?.below(&id) {
-        services.store.delete(&agent).await?;
-        services.remove_session_folder(&agent).await;
+        stored_delete::remove(&context, &agent).await?;
     }
-    if !services.store.delete(&id).await? {
+    if stored_delete::remove(&context, &id).await?.is_none() {
         return Ok(Deleted {
             success: false,
             error: Some(format!("Session not found: {id}")),
         });
     }
-    services.remove_session_folder(&id).await;
     context.connection.launch().announce(&Lifecycle {
         kind: "session.deleted",
         session_id: &id,

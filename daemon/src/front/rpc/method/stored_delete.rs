@@ -83,17 +83,20 @@ async fn delete(context: &Context, id: &SessionId, families: &Families) -> Resul
     Ok(freed.saturating_add(own.unwrap_or(0)))
 }
 
-/// Deletes one session that is not live; returns `None` if there is no such session.
-async fn remove(context: &Context, id: &SessionId) -> Result<Option<u64>, RpcError> {
+/// Deletes one session that is not live; returns `None` if there is no such session. The files go
+/// first: as long as they cannot be removed, the session is there and can be deleted again.
+pub(super) async fn remove(context: &Context, id: &SessionId) -> Result<Option<u64>, RpcError> {
     let services = &context.app.services;
-    let log = services.store.size_of(id).await?;
-    if !services.store.delete(id).await? {
+    // The id of an unknown session must not be used as the name of a folder.
+    if services.store.record(id).await?.is_none() {
         return Ok(None);
     }
-    // The id of an unknown session must not be used as the name of a folder.
+    let log = services.store.size_of(id).await?;
     let folder = services.session_folder_size(id).await;
-    services.remove_session_folder(id).await;
-    Ok(Some(log.saturating_add(folder)))
+    let removed = services.remove_session_folder(id).await;
+    removed.map_err(|error| RpcError::Failed(error.to_string()))?;
+    let deleted = services.store.delete(id).await?;
+    Ok(deleted.then(|| log.saturating_add(folder)))
 }
 
 pub(super) async fn prune(context: Context, params: PruneParams) -> Result<Pruned, RpcError> {
@@ -123,8 +126,17 @@ pub(super) async fn prune(context: Context, params: PruneParams) -> Result<Prune
             }
             pruned.candidates.push(id);
         } else {
-            pruned.freed_bytes += delete(&context, &id, &families).await?;
-            pruned.deleted.push(id);
+            match delete(&context, &id, &families).await {
+                Ok(freed) => {
+                    pruned.freed_bytes += freed;
+                    pruned.deleted.push(id);
+                }
+                // The others are pruned all the same, and the caller sees that this one is there.
+                Err(error) => {
+                    tracing::error!(session = %id, %error, "a session could not be deleted");
+                    pruned.skipped.push(id);
+                }
+            }
         }
     }
     Ok(pruned)
