@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loopd_proto::event::task::Execution;
 use loopd_proto::id::RequestId;
-use loopd_proto::params::command::Invoked;
+use loopd_proto::params::command::{BegunWork, Invoked};
 use loopd_proto::permission::PermissionDecision;
 use loopd_proto::run_scope::{RunScope, ScopedAgent};
 use loopd_proto::session::Mode;
@@ -312,6 +312,7 @@ impl FileCall<'_> {
                     command.name
                 )),
                 message_id: None,
+                begun: Some(BegunWork::Agent),
             }));
         }
         let (session, run, shown) = (self.session.clone(), started.run.clone(), self.shown());
