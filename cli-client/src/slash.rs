@@ -1,7 +1,7 @@
 //! Lines that begin with a slash: commands of the daemon, and those of `loop` itself.
 
 use anyhow::bail;
-use loopd_sdk::{CommandInfo, Invoked, Message, Session};
+use loopd_sdk::{BegunWork, CommandInfo, Invoked, Message, Session};
 
 use crate::app::App;
 use crate::limits;
@@ -12,8 +12,8 @@ use crate::terminal::sanitize;
 pub(crate) enum Said {
     /// It is a message for the agent.
     Send(Message),
-    /// It was a command, which has run.
-    Done,
+    /// It was a command, which has run. What it has begun may go on.
+    Done(Option<BegunWork>),
     /// It ends the conversation.
     Exit,
 }
@@ -35,6 +35,11 @@ fn command(line: &str) -> Option<(&str, &str)> {
     (!is_path).then(|| (name, input.trim()))
 }
 
+/// Returns whether a line is a command.
+pub(crate) fn is_command(line: &str) -> bool {
+    command(line).is_some()
+}
+
 /// Does what a line says if it is a command; else returns the message to send.
 pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Result<Said> {
     let terminal = &app.terminal;
@@ -51,12 +56,12 @@ pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Re
     if name.eq_ignore_ascii_case("usage") {
         app.terminal
             .print(&limits::report(&session.usage().await?))?;
-        return Ok(Said::Done);
+        return Ok(Said::Done(None));
     }
     let known = session.commands().await?;
     if name.eq_ignore_ascii_case("help") {
         terminal.print(&help(&known))?;
-        return Ok(Said::Done);
+        return Ok(Said::Done(None));
     }
     let is_known = known.iter().any(|command| {
         let aliases = command.aliases.iter().flatten();
@@ -78,13 +83,15 @@ pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Re
     match invoked {
         Invoked::Text { text, .. } => {
             terminal.print(&format!("{}\n", sanitize(text.trim_end())))?;
-            Ok(Said::Done)
+            Ok(Said::Done(None))
         }
-        Invoked::Completed { message, .. } => {
+        Invoked::Completed { message, begun, .. } => {
+            // The progress of a fleet is shown, which says more.
+            let message = message.filter(|_| begun != Some(BegunWork::Fleet));
             if let Some(message) = message {
                 terminal.notice(&sanitize(&message));
             }
-            Ok(Said::Done)
+            Ok(Said::Done(begun))
         }
         Invoked::AgentPrompt {
             prompt,

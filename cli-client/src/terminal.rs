@@ -1,5 +1,6 @@
 //! The terminal: styled output, and questions to the person at it.
 
+mod completion;
 mod input;
 pub(crate) mod restore;
 mod screen;
@@ -9,10 +10,12 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use input::LineInput;
+use loopd_sdk::Session;
 use loopd_sdk::proto::visible::visible;
 use screen::{Screen, Stream};
 use tokio::sync::Notify;
 
+pub(crate) use completion::Completes;
 pub(crate) use input::Typed;
 
 /// The columns and rows of a screen that does not report its size.
@@ -120,6 +123,11 @@ impl Terminal {
     pub(crate) async fn line(&self, prompt: &str) -> Typed {
         let typed = self.input.prompt(prompt).await;
         typed.unwrap_or(Typed::End)
+    }
+
+    /// Lets a session complete the lines of a conversation, as long as the result lives.
+    pub(crate) fn completes_by(&self, session: &Session) -> Completes {
+        self.input.completion().by(session)
     }
 
     /// Waits until the terminal was closed under a question.

@@ -235,9 +235,9 @@ methods! {
     "session.commands.list" CommandsList(command::ListParams) -> command::Commands;
     /// Runs a slash command and returns its result.
     "session.commands.invoke" CommandsInvoke(command::InvokeParams) -> command::Invoked;
-    /// Returns the characters after which completions can be asked for.
+    /// Returns the characters after which a client should ask for completions: none in sessions on this machine.
     "session.completions.getTriggerCharacters" CompletionsTriggers(session::Of) -> completion::TriggerCharacters;
-    /// Completes the name of a slash command.
+    /// Completes the name of a slash command, or of an agent after `/agents`.
     "session.completions.request" CompletionsRequest(completion::CompletionParams) -> completion::Completions;
     /// Runs a slash command and waits for its end, in its client or in the daemon.
     "session.commands.execute" CommandsExecute(command::ExecuteParams) -> command::Executed;

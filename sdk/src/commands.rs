@@ -3,6 +3,7 @@
 use loopd_proto::method;
 use loopd_proto::params::agent::SelectParams;
 use loopd_proto::params::command::{CommandInfo, InvokeParams, Invoked, ListParams};
+use loopd_proto::params::completion::{CompletionItem, CompletionParams};
 
 use crate::{Error, Session};
 
@@ -35,6 +36,22 @@ impl Session {
         // At most once: a command may change something.
         let shared = &self.client().shared;
         shared.call_once::<method::CommandsInvoke>(&params).await
+    }
+
+    /// Completes what a person types, up to the cursor at this position in UTF-16 code units: the name
+    /// of a slash command, or of an agent.
+    pub async fn complete(
+        &self,
+        text: impl Into<String>,
+        offset: u64,
+    ) -> Result<Vec<CompletionItem>, Error> {
+        let params = CompletionParams {
+            session_id: self.id().clone(),
+            text: text.into(),
+            offset,
+        };
+        let found = self.call::<method::CompletionsRequest>(&params).await?;
+        Ok(found.items)
     }
 
     /// Selects the agent that answers. An unknown name is an error that lists the names.

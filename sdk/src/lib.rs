@@ -27,12 +27,14 @@ mod core;
 mod error;
 mod events;
 mod feed;
+mod fleet;
 mod handler;
 pub mod hooks;
 mod queue;
 mod session;
 mod tasks;
 mod turn;
+mod until_idle;
 
 pub use client::Client;
 pub use config::SessionConfig;
@@ -44,17 +46,22 @@ pub use hooks::Hooks;
 pub use queue::{KeepsWaiting, Stopped};
 pub use session::{Message, Session};
 pub use turn::{Reply, Turn, TurnOutcome, Wait};
+pub use until_idle::UntilIdle;
 
 /// The types of the protocol.
 pub use loopd_proto as proto;
 pub use loopd_proto::event::autopilot::StopReason;
 pub use loopd_proto::event::fact::ClientRef;
+pub use loopd_proto::event::fleet::{FleetEnd, FleetProgress};
+pub use loopd_proto::event::todo::{Todo, TodoList, TodoStatus};
 pub use loopd_proto::event::{Body, Durable, Ephemeral, Event};
 pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};
 pub use loopd_proto::params::autopilot::{AutopilotStatus, Paused};
-pub use loopd_proto::params::command::{CommandInfo, Invoked};
+pub use loopd_proto::params::command::{BegunWork, CommandInfo, Invoked};
+pub use loopd_proto::params::completion::CompletionItem;
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::discovery::FileProblem;
+pub use loopd_proto::params::fleet::FleetStatus;
 pub use loopd_proto::params::hook_list::{
     HookActionKind, HookList, HookTestParams, HookTested, ListedHook, ListedHookState, TriedHook,
 };

@@ -64,6 +64,7 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
         client.close().await;
         return outcome;
     }
+    let _completes = terminal.completes_by(&session);
     let prompt = terminal.styled(Style::Bold, "> ");
     let line = terminal.line(&prompt);
     tokio::pin!(line);
@@ -99,7 +100,8 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
 async fn say(app: &App, session: &Session, renderer: &mut Renderer, text: &str) -> bool {
     let said = match slash::read(app, session, text).await {
         Ok(Said::Exit) => return false,
-        Ok(Said::Done) => Ok(()),
+        // What it has begun is shown like everything else.
+        Ok(Said::Done(_)) => Ok(()),
         Ok(Said::Send(message)) => match session.send(message).await {
             Ok(id) => {
                 renderer.hide_message(id);

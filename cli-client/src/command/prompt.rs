@@ -1,20 +1,21 @@
 //! `loop "…"`, `loop -p "…"` and `loop`: one message, or a conversation.
 
+mod ending;
 mod run_limits;
+mod watch;
 
 use anyhow::bail;
-use loopd_sdk::{
-    Body, Durable, Error, KeepsWaiting, Message, Reply, Session, StopReason, Stopped, Turn,
-    TurnOutcome, Wait,
-};
+use loopd_sdk::{Session, Wait};
 
 use crate::app::App;
 use crate::outcome::Outcome;
-use crate::render::{Renderer, UserMessages};
 use crate::slash::{self, Said};
-use crate::terminal::{Style, Typed, sanitize};
+use crate::terminal::{Style, Typed};
 
-use run_limits::RunLimits;
+pub(super) use ending::{command_outcome, outcome_of};
+pub(super) use watch::Work;
+
+use watch::{Answers, watch};
 
 /// What of a run is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,15 +49,13 @@ pub(super) async fn talk(
     shows: Shows,
 ) -> anyhow::Result<Outcome> {
     let outcome = match prompt {
-        Some(prompt) => match slash::read(app, &session, &prompt).await {
-            Ok(Said::Send(message)) => {
-                one_turn(app, &session, message, Answers::Own(shows)).await?
-            }
-            Ok(Said::Done | Said::Exit) => Outcome::Done,
-            Err(error) => {
+        Some(prompt) => match say(app, &session, &prompt, Answers::Own(shows)).await {
+            Ok(outcome) => outcome.unwrap_or(Outcome::Done),
+            Err(NotSaid::Command(error)) => {
                 session.destroy().await?;
                 return Err(error);
             }
+            Err(NotSaid::Run(error)) => return Err(error),
         },
         None => converse(app, &session).await?,
     };
@@ -74,6 +73,38 @@ pub(super) async fn talk(
     Ok(outcome)
 }
 
+/// Why a line came to nothing.
+enum NotSaid {
+    /// It is a command, which failed.
+    Command(anyhow::Error),
+    /// Its run could not be watched to its end.
+    Run(anyhow::Error),
+}
+
+/// Does what a line says, and shows the work that it begins until its end. Returns `None` if the line
+/// ends the conversation.
+async fn say(
+    app: &App,
+    session: &Session,
+    line: &str,
+    answers: Answers,
+) -> Result<Option<Outcome>, NotSaid> {
+    // A command may begin work before it has ended. A message gets a stream of its own.
+    let events = slash::is_command(line).then(|| session.events());
+    let said = slash::read(app, session, line).await;
+    let work = match (said.map_err(NotSaid::Command)?, events) {
+        (Said::Exit, _) => return Ok(None),
+        (Said::Send(message), _) => Work::Message(session.turn(message, Wait::Session)),
+        (Said::Done(begun), Some(events)) => Work::Command {
+            begun,
+            until_idle: session.until_idle(events),
+        },
+        (Said::Done(_), None) => return Ok(Some(Outcome::Done)),
+    };
+    let outcome = watch(app, session, work, answers).await;
+    outcome.map(Some).map_err(NotSaid::Run)
+}
+
 async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
     if let Some(option) = app.options.run.needs_prompt() {
         bail!(
@@ -86,18 +117,17 @@ async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
         Style::Dim,
         &format!("session {id}; end it with Ctrl-D, stop a turn with Ctrl-C, /help lists commands"),
     ));
+    let _completes = terminal.completes_by(session);
     let mut interrupted_before = false;
     loop {
         let interrupted = match next_line(app).await {
             Typed::Line(line) if line.trim().is_empty() => false,
             Typed::Line(line) => {
-                match slash::read(app, session, &line).await {
-                    Ok(Said::Send(message)) => {
-                        one_turn(app, session, message, Answers::All).await?;
-                    }
-                    Ok(Said::Done) => {}
-                    Ok(Said::Exit) => return Ok(Outcome::Done),
-                    Err(error) => terminal.notice(&format!("loop: {error:#}")),
+                match say(app, session, &line, Answers::All).await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return Ok(Outcome::Done),
+                    Err(NotSaid::Command(error)) => terminal.notice(&format!("loop: {error:#}")),
+                    Err(NotSaid::Run(error)) => return Err(error),
                 }
                 false
             }
@@ -124,188 +154,6 @@ async fn next_line(app: &App) -> Typed {
             typed = &mut line => return typed,
             question = app.turnstile.next() => question.release(),
             () = app.terminal.interrupted() => return Typed::Interrupted,
-        }
-    }
-}
-
-/// Which answers a turn shows, if other clients send messages to the same session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answers {
-    /// Only the answer to the own message: stdout is its result.
-    Own(Shows),
-    All,
-}
-
-/// Sends a message and shows its turn. Ctrl-C stops the turn and keeps the session.
-async fn one_turn(
-    app: &App,
-    session: &Session,
-    message: Message,
-    answers: Answers,
-) -> anyhow::Result<Outcome> {
-    let mut renderer = Renderer::new(&app.terminal, app.options.json, UserMessages::Hidden);
-    let mut turn = session.turn(message, Wait::Session);
-    let mut limits = RunLimits::default();
-    if let Answers::Own(shows) = answers {
-        renderer.only_answers_to(turn.message_id().clone());
-        if shows == Shows::Answer {
-            renderer.only_problems();
-        }
-        limits = RunLimits::new(&app.options.run);
-    }
-    let mut interrupted = false;
-    let mut was_shown = false;
-    loop {
-        let event = tokio::select! {
-            biased;
-            () = app.terminal.interrupted() => {
-                // A second Ctrl-C does not wait for the daemon.
-                if std::mem::replace(&mut interrupted, true)
-                    || !stop(app, session, &turn).await?
-                {
-                    return Ok(Outcome::Interrupted);
-                }
-                continue;
-            }
-            outcome = limits.over() => {
-                // The daemon gets some time to stop it, and no more.
-                if !limits.stops(outcome) || !stop(app, session, &turn).await? {
-                    return Ok(outcome);
-                }
-                continue;
-            }
-            // The question stays open, and the session goes on without this client.
-            () = app.terminal.closed() => return Ok(Outcome::Interrupted),
-            event = turn.next() => event,
-            // Only when no event is left: a question comes after what it is about.
-            question = app.turnstile.next() => {
-                renderer.end_line()?;
-                question.release();
-                continue;
-            }
-        };
-        match event {
-            Some(event) => {
-                was_shown |= matches!(event.body.kind(), "abort" | "session.idle");
-                limits.note(&event);
-                renderer.show(&event)?;
-                if let Some(denied) = app.denied_unasked.denial(&event) {
-                    renderer.end_line()?;
-                    app.terminal.notice(&denied);
-                }
-                if let Body::Durable(Durable::ModeChanged(change)) = &event.body {
-                    app.planning.set(change.new_mode);
-                }
-                if !app.terminal.can_ask() && waits_for_guard(&event.body) {
-                    return give_up(app, session, &turn).await;
-                }
-            }
-            None => break,
-        }
-    }
-    renderer.end_turn()?;
-    let finished = turn.finish();
-    renderer.end_run(finished.as_ref().ok().map(answer).as_deref())?;
-    if interrupted {
-        let again = format!("the session is kept: loop resume {}", session.id());
-        app.terminal
-            .notice(&app.terminal.styled(Style::Dim, &again));
-        return Ok(Outcome::Interrupted);
-    }
-    if let (Some(outcome), Err(_)) = (limits.stopped(), &finished) {
-        app.terminal.notice(&limits.words(outcome, session.id()));
-        return Ok(outcome);
-    }
-    outcome_of(app, finished, was_shown)
-}
-
-/// Whether an event says that a call waits for an app whose hooks guard the session.
-fn waits_for_guard(body: &Body) -> bool {
-    matches!(
-        body,
-        Body::Durable(Durable::SessionWarning(warning)) if warning.warning_type == "guard_absent"
-    )
-}
-
-/// Stops a turn that waits for somebody whom nobody here can call.
-async fn give_up(app: &App, session: &Session, turn: &Turn) -> anyhow::Result<Outcome> {
-    stop(app, session, turn).await?;
-    app.terminal.notice(&format!(
-        "loop: nobody is there to wait, so the turn was stopped; to go on without the hooks of that app: \
-         loop hooks lift {}",
-        session.id()
-    ));
-    Ok(Outcome::NobodyToAsk)
-}
-
-/// Returns the answer to a message. An agent that ends with `task_complete` may have put it there.
-fn answer(reply: &Reply) -> String {
-    match &reply.outcome {
-        TurnOutcome::Completed { summary } | TurnOutcome::Blocked { summary, .. }
-            if reply.text.trim().is_empty() =>
-        {
-            sanitize(summary)
-        }
-        TurnOutcome::Answered
-        | TurnOutcome::Idle
-        | TurnOutcome::Completed { .. }
-        | TurnOutcome::Blocked { .. }
-        | TurnOutcome::Stopped { .. } => sanitize(&reply.text),
-    }
-}
-
-/// Returns the outcome of a turn. `was_shown` tells whether an event has shown that it ended.
-pub(super) fn outcome_of(
-    app: &App,
-    finished: Result<Reply, Error>,
-    was_shown: bool,
-) -> anyhow::Result<Outcome> {
-    match finished {
-        Err(Error::Aborted) if !was_shown => {
-            let why = "the message left the queue before it was answered: somebody cleared it";
-            app.terminal.notice(why);
-            Ok(Outcome::Failed)
-        }
-        // An event of the turn has already shown this.
-        Err(error) if error.limit_reached().is_some() => Ok(Outcome::Limit),
-        Err(Error::Failed(_) | Error::Aborted) => Ok(Outcome::Failed),
-        Err(error) => Err(error.into()),
-        // The agent has found another way, or says itself what it needs.
-        Ok(reply) if matches!(reply.outcome, TurnOutcome::Completed { .. }) => Ok(Outcome::Done),
-        Ok(reply) if matches!(reply.outcome, TurnOutcome::Blocked { .. }) => Ok(Outcome::Blocked),
-        Ok(_) if app.denied_unasked.happened() => Ok(Outcome::NobodyToAsk),
-        // A warning of the session has said why.
-        Ok(reply) if reply.incomplete.is_some() => Ok(Outcome::Limit),
-        // An event of the turn has already shown this.
-        Ok(reply) => Ok(match reply.outcome {
-            TurnOutcome::Answered
-            | TurnOutcome::Idle
-            | TurnOutcome::Completed { .. }
-            | TurnOutcome::Blocked { .. } => Outcome::Done,
-            TurnOutcome::Stopped { reason, .. } => match reason {
-                StopReason::CapReached => Outcome::Limit,
-                StopReason::Rejected => Outcome::NobodyToAsk,
-                StopReason::TaskComplete
-                | StopReason::Blocked
-                | StopReason::Aborted
-                | StopReason::Error => Outcome::Failed,
-            },
-        }),
-    }
-}
-
-/// Stops the turn of our own message, or takes the message out of the queue. A turn of another
-/// client goes on; then returns `false`.
-async fn stop(app: &App, session: &Session, turn: &Turn) -> anyhow::Result<bool> {
-    let stopped = session.stop_message(turn.message_id(), KeepsWaiting::No);
-    match stopped.await? {
-        Stopped::Interrupted { .. } | Stopped::Removed => Ok(true),
-        Stopped::Spared { .. } => {
-            app.terminal.notice(&format!(
-                "the running turn belongs to another client and goes on; to stop it: loop abort {}",
-                session.id()
-            ));
-            Ok(false)
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use loopd_sdk::proto::event::task::Execution;
 use loopd_sdk::{AgentId, Body, Durable, Ephemeral};
 
-use super::{shorten, summary};
+use super::line::{shorten, summary};
 use crate::amount::{counted, tokens, took};
 use crate::terminal::Style;
 

@@ -15,15 +15,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
-use rustyline::completion::Completer;
+use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
 use rustyline::validate::Validator;
-use rustyline::{Behavior, Config, Context, Editor, Helper};
+use rustyline::{Behavior, CompletionType, Config, Context, Editor, Helper};
 use tokio::sync::{Notify, oneshot};
 
+use super::completion::LineCompletion;
 use super::screen::{Screen, Stream, Typing};
 
 /// What is said when a question that is on the screen is closed.
@@ -75,6 +76,10 @@ struct InputShared {
     line: Arc<Mutex<String>>,
     /// Whether the question of the open line was closed; its prompt is then shown as such.
     is_closed: Arc<AtomicBool>,
+    /// Completes the lines of a conversation.
+    completion: LineCompletion,
+    /// Whether the open line is one of a conversation.
+    is_message: Arc<AtomicBool>,
     /// Notified by Ctrl-C in a question.
     interrupted: Notify,
 }
@@ -125,6 +130,8 @@ impl LineInput {
             has_prompt: AtomicBool::new(false),
             line: Arc::default(),
             is_closed: Arc::default(),
+            completion: LineCompletion::default(),
+            is_message: Arc::default(),
             interrupted: Notify::new(),
         }))
     }
@@ -177,6 +184,10 @@ impl LineInput {
         (id, typed)
     }
 
+    pub(super) fn completion(&self) -> &LineCompletion {
+        &self.0.completion
+    }
+
     /// Waits for Ctrl-C in a question.
     pub(super) async fn interrupted(&self) {
         self.0.interrupted.notified().await;
@@ -203,6 +214,8 @@ fn read_lines(shared: &InputShared) {
             AskerKind::Question => Typing::Answer,
             AskerKind::Prompt => Typing::Message,
         };
+        let is_message = asker.kind == AskerKind::Prompt;
+        shared.is_message.store(is_message, Ordering::Relaxed);
         shared.screen.begin(typing, &asker.text);
         if shared.was_closed(&asker) {
             shared.screen.end();
@@ -344,6 +357,7 @@ fn editor(shared: &InputShared) -> rustyline::Result<Editor<LineWatcher, MemHist
     let config = Config::builder()
         .max_history_size(HISTORY)?
         .auto_add_history(false)
+        .completion_type(CompletionType::List)
         .behavior(if std::io::stdout().is_terminal() {
             Behavior::Stdio
         } else {
@@ -356,16 +370,20 @@ fn editor(shared: &InputShared) -> rustyline::Result<Editor<LineWatcher, MemHist
     editor.set_helper(Some(LineWatcher {
         line: shared.line.clone(),
         is_closed: shared.is_closed.clone(),
+        completion: shared.completion.clone(),
+        is_message: shared.is_message.clone(),
     }));
     let printer = editor.create_external_printer()?;
     shared.screen.set_printer(printer);
     Ok(editor)
 }
 
-/// Keeps track of the line that is being typed, and shows when its question was closed.
+/// Keeps track of the line that is being typed, completes it, and shows when its question was closed.
 struct LineWatcher {
     line: Arc<Mutex<String>>,
     is_closed: Arc<AtomicBool>,
+    completion: LineCompletion,
+    is_message: Arc<AtomicBool>,
 }
 
 impl Hinter for LineWatcher {
@@ -378,7 +396,19 @@ impl Hinter for LineWatcher {
 }
 
 impl Completer for LineWatcher {
-    type Candidate = String;
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        cursor: usize,
+        _context: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        if !self.is_message.load(Ordering::Relaxed) {
+            return Ok((cursor, Vec::new()));
+        }
+        Ok(self.completion.complete(line, cursor))
+    }
 }
 
 impl Highlighter for LineWatcher {

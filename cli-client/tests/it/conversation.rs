@@ -186,3 +186,32 @@ fn a_question_in_attach_does_not_take_a_line_that_was_begun() {
     assert_eq!(attach.ends(), Some(0));
     assert!(home.path("made").exists());
 }
+
+#[test]
+fn tab_completes_commands_and_agents() {
+    let home = Home::new();
+    let model = echo();
+    let mut chat = OnTerminal::start(model.command(&home, &[]));
+    chat.read_until("> ");
+    chat.types("/rese\t");
+    chat.read_until("/research ");
+    chat.types("\x15/agents pl\t");
+    chat.read_until("/agents plan ");
+    chat.types("\r");
+    chat.read_until("plan answers");
+    chat.read_until("> ");
+    // Several fit: a second Tab lists them.
+    chat.types("/agents none\r");
+    chat.read_until("The usual agent answers");
+    chat.read_until("> ");
+    chat.types("/re\t\t");
+    let listed = chat.read_until("/review");
+    assert!(listed.contains("/rename"), "{listed}");
+    // What is no command is typed as it is.
+    chat.types("\x15say /re\t!\r");
+    chat.read_until("[say /re");
+    chat.read_until("> ");
+    chat.types("\x04");
+    assert_eq!(chat.ends(), Some(0));
+    model.finish();
+}

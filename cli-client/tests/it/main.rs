@@ -20,6 +20,7 @@ mod autopilot;
 mod conversation;
 mod daemon;
 mod doctor;
+mod fleet;
 mod home;
 #[cfg(unix)]
 mod hooks;

@@ -3,7 +3,10 @@
 use std::io::Write;
 use std::process::Stdio;
 
+use loopd_tests::{Turn, call};
+
 use crate::home::{Home, RunOutput};
+use crate::model::Model;
 
 #[test]
 fn the_answer_goes_to_stdout_and_everything_else_to_stderr() {
@@ -175,4 +178,31 @@ fn a_failed_turn_fails_the_run() {
         .into();
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("error: "), "{said:?}");
+}
+
+#[test]
+fn a_budget_in_dollars_needs_the_price_of_the_model() {
+    let home = Home::new();
+    let model = Model::answering(|_| Turn::any().says("never"));
+    let said = model.run(&home, &["--budget-usd", "0.5", "-p", "hello"]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""), "{said:?}");
+    assert!(
+        said.err.contains("[prices.\"scripted\"]") && said.err.contains("config.toml"),
+        "{said:?}"
+    );
+    model.finish();
+    // With a price the run is counted, and ends with 4 when the money is gone.
+    let home = Home::new();
+    std::fs::create_dir(home.path("home")).unwrap();
+    let prices = "[prices.scripted]\ninput = 1000.0\noutput = 1000.0\n";
+    std::fs::write(home.path("home/config.toml"), prices).unwrap();
+    let model = Model::answering(|request| {
+        let id = format!("c{}", request.messages().len());
+        let look = call(&id, "glob", serde_json::json!({"pattern": "*"}));
+        Turn::any().calls([look]).uses(400, 100)
+    });
+    let said = model.run(&home, &["--budget-usd", "1.2", "-p", "hello"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("of the 1.20 US dollars"), "{said:?}");
+    model.finish();
 }

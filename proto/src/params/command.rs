@@ -111,7 +111,18 @@ pub enum Invoked {
         message: Option<String>,
         /// Our own member: the message that the daemon has sent for the command.
         message_id: Option<MessageId>,
+        /// Our own member: the work that the command has begun and that goes on.
+        begun: Option<BegunWork>,
     },
+}
+
+/// Work that a command begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BegunWork {
+    Fleet,
+    /// An agent in the background.
+    Agent,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 pub struct NoParams {}
 
 /// The empty result of a method that succeeded.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct NoResult {}
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

@@ -215,3 +215,104 @@ async fn a_session_without_limits_stores_nothing_about_them() {
     assert_eq!(metrics["used"]["turns"], 1);
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn the_clock_goes_on_while_a_person_is_waited_for() {
+    let daemon =
+        Daemon::playing([Turn::any().calls([call("c", "bash", json!({"command": "touch made"}))])])
+            .await;
+    let client = daemon.client();
+    let options = json!({"sessionLimits": {"timeoutSeconds": 0.5}, "requestPermission": true});
+    let mut session = client.create(options).await;
+    session.send("make it").await;
+    let (request, _) = session.permission().await;
+    session.next("session.idle").await;
+    assert_eq!(limit_errors(&session)[0].0, "session_limits_time");
+    let open = session
+        .call("session.permissions.pendingRequests", json!({}))
+        .await;
+    assert_eq!(open["items"], json!([]), "nobody is asked any more");
+    session
+        .decide(&request, json!({"kind": "approve-once"}))
+        .await;
+    assert!(!daemon.file("made").exists(), "a late yes runs nothing");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn the_clock_goes_on_while_a_provider_is_waited_for() {
+    let wait = Turn::any()
+        .fails(429, "slow down")
+        .with_header("retry-after", "3600");
+    let daemon = Daemon::playing([wait]).await;
+    let client = daemon.client();
+    let limits = json!({"timeoutSeconds": 0.5});
+    let mut session = client.create(json!({"sessionLimits": limits})).await;
+    session.send("hello").await;
+    session.next("session.idle").await;
+    assert_eq!(warnings(&session, "provider_wait").len(), 1);
+    assert_eq!(limit_errors(&session)[0].0, "session_limits_time");
+    let state = daemon.state(&session.id).await;
+    assert!(state.turn().is_none(), "the wait has ended with the turn");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_limit_below_what_is_used_ends_the_run_at_its_next_call() {
+    let gate = Gate::new();
+    let script = Script::play([
+        Turn::user("go").calls([look("a")]).uses(1_000, 100),
+        Turn::any()
+            .calls([look("b")])
+            .uses(1_200, 100)
+            .held_by(&gate),
+    ])
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let client = daemon.client();
+    let limits = json!({"sessionLimits": {"maxTokens": 50_000}});
+    let mut session = client.create(limits).await;
+    session.send("go").await;
+    gate.reached().await;
+    let less = json!({"sessionLimits": {"maxTokens": 500}});
+    session.call(super::UPDATE, less).await;
+    assert_eq!(limit_errors(&session), [], "the call in flight goes on");
+    gate.open();
+    session.next("session.idle").await;
+    let errors = limit_errors(&session);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].1.contains("2400 of the 500 tokens"),
+        "what the call used counts: {errors:?}"
+    );
+    assert_eq!(
+        session.count("tool.execution_complete"),
+        2,
+        "what it asked for has run"
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_of_the_chain_without_a_price_is_not_called_either() {
+    let script = Script::play([Turn::any()
+        .fails(402, "no money")
+        .with_code("insufficient_quota")])
+    .await;
+    let daemon = Daemon::builder()
+        .script(script)
+        .config("fallback_models = [\"cheap\"]\n[prices.scripted]\ninput = 3.0\noutput = 15.0\n")
+        .start()
+        .await;
+    let client = daemon.client();
+    let mut session = client
+        .create(json!({"sessionLimits": {"maxCostUsd": 1.0}}))
+        .await;
+    session.send("one").await;
+    let error = session.next("session.error").await;
+    assert_eq!(error["data"]["errorCode"], "model_not_priced");
+    let message = error["data"]["message"].as_str().unwrap();
+    assert!(message.contains("[prices.\"cheap\"]"), "{message}");
+    session.next("session.idle").await;
+    daemon.finish().await;
+}

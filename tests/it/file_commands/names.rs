@@ -156,6 +156,15 @@ async fn names_are_completed() {
         (&items[0]["rangeStart"], &items[0]["rangeEnd"]),
         (&json!(1), &json!(5))
     );
+    let agents = session
+        .call(request, json!({"text": "/agents pl", "offset": 10}))
+        .await;
+    let agents = agents["items"].as_array().unwrap();
+    assert_eq!(agents.len(), 1, "{agents:?}");
+    assert_eq!(
+        (&agents[0]["insertText"], &agents[0]["rangeStart"]),
+        (&json!("plan "), &json!(8))
+    );
     for (text, offset) in [("/model x", 8), ("say /mod", 8), ("", 0), ("/mod", 0)] {
         let none = session
             .call(request, json!({"text": text, "offset": offset}))

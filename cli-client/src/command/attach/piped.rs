@@ -2,11 +2,11 @@
 //! The command ends when the session has answered it and is idle.
 
 use anyhow::{Context as _, bail};
-use loopd_sdk::{Body, Durable, Ephemeral, Event, Events, Session, Turn, Wait};
+use loopd_sdk::{Body, Durable, Ephemeral, Event, Events, Session, Wait};
 
 use crate::answer::describe;
 use crate::app::App;
-use crate::command::prompt::outcome_of;
+use crate::command::prompt::{Work, command_outcome, outcome_of};
 use crate::outcome::Outcome;
 use crate::render::Renderer;
 use crate::slash::{self, Said};
@@ -36,12 +36,18 @@ pub(super) async fn run(
     if text.trim().is_empty() {
         bail!("stdin brought no message; to send none and only watch, use </dev/null");
     }
-    let message = match slash::read(app, session, &text).await? {
-        Said::Send(message) => message,
-        Said::Done | Said::Exit => return Ok(Outcome::Done),
+    let mut work = match slash::read(app, session, &text).await? {
+        Said::Send(message) => {
+            let turn = session.turn(message, Wait::Session);
+            renderer.hide_message(turn.message_id().clone());
+            Work::Message(turn)
+        }
+        Said::Done(None) | Said::Exit => return Ok(Outcome::Done),
+        Said::Done(begun) => Work::Command {
+            begun,
+            until_idle: session.until_idle(session.events()),
+        },
     };
-    let mut turn = session.turn(message, Wait::Session);
-    renderer.hide_message(turn.message_id().clone());
     let mut was_shown = false;
     let mut show_next = |event: &Event| {
         was_shown |= matches!(event.body.kind(), "abort" | "session.idle");
@@ -55,8 +61,8 @@ pub(super) async fn run(
                 Some(event) => show_next(&event)?,
                 None => break,
             },
-            // The turn has the same events; this only waits for its end.
-            () = end_of(&mut turn) => break,
+            // The work has the same events; this only waits for its end.
+            () = end_of(&mut work) => break,
         }
     }
     while events.waiting() > 0
@@ -64,11 +70,16 @@ pub(super) async fn run(
     {
         show_next(&event)?;
     }
-    outcome_of(app, turn.finish(), was_shown)
+    match work {
+        Work::Message(turn) => outcome_of(app, turn.finish(), was_shown),
+        Work::Command { begun, until_idle } => {
+            command_outcome(app, session, begun, until_idle.finish()).await
+        }
+    }
 }
 
-async fn end_of(turn: &mut Turn) {
-    while turn.next().await.is_some() {}
+async fn end_of(work: &mut Work) {
+    while work.next().await.is_some() {}
 }
 
 /// Shows an event, and says where a question can be answered: nobody can be asked here.

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::event::fact::NamedBy;
 use loopd_proto::event::task::TaskOutcome;
-use loopd_proto::params::agent::ListParams;
+use loopd_proto::params::agent::{ListParams, SelectParams};
 use loopd_proto::params::command::{CommandInfo, CommandInput, CommandKind, Invoked};
 use loopd_proto::params::model::SwitchParams;
 use loopd_proto::params::session::Of;
@@ -64,8 +64,8 @@ pub(super) const ALL: &[Builtin] = &[
     },
     Builtin {
         name: "agents",
-        description: "Lists the agents of this session",
-        input: None,
+        description: "Lists the agents of this session, or lets one of them answer",
+        input: Some(words("[agent | none]")),
         run: |call| agents(call).boxed(),
     },
     Builtin {
@@ -201,6 +201,7 @@ pub(super) fn completed(message: String) -> Invoked {
     Invoked::Completed {
         message: Some(message),
         message_id: None,
+        begun: None,
     }
 }
 
@@ -276,6 +277,23 @@ async fn show_model(call: Call<'_>) -> Result<Invoked, RpcError> {
 }
 
 async fn agents(call: Call<'_>) -> Result<Invoked, RpcError> {
+    match call.input {
+        "" => {}
+        "none" => {
+            agent::deselect(call.context.clone(), call.of()).await?;
+            return Ok(completed("The usual agent answers.".to_owned()));
+        }
+        name => {
+            let params = SelectParams {
+                session_id: call.of().session_id,
+                name: name.to_owned(),
+            };
+            agent::select(call.context.clone(), params).await?;
+            return Ok(completed(format!(
+                "{name} answers from the next message on."
+            )));
+        }
+    }
     let wanted = ListParams {
         session_id: call.of().session_id,
         include_built_in_agents: true,

@@ -2,7 +2,7 @@
 //!
 //! Each does what a method of the protocol does.
 
-use loopd_proto::params::command::Invoked;
+use loopd_proto::params::command::{BegunWork, Invoked};
 use loopd_proto::params::fleet::FleetStartParams;
 use loopd_proto::params::todo::TodoRows;
 use loopd_proto::session::Mode;
@@ -44,6 +44,7 @@ pub(super) async fn fleet(call: Call<'_>) -> Result<Invoked, RpcError> {
     Ok(Invoked::Completed {
         message_id: fleet::begin(call.context, call.session, order).await?,
         message: Some("The fleet works.".to_owned()),
+        begun: Some(BegunWork::Fleet),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Runs a slash command in a sub-agent. A person waits for its answer, and the conversation gets it, too.
 
 use loopd_proto::event::task::Execution;
-use loopd_proto::params::command::Invoked;
+use loopd_proto::params::command::{BegunWork, Invoked};
 
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -38,6 +38,7 @@ impl SubagentCommand<'_> {
                     "/{name} works in the background as `{id}`; the model is told of its answer"
                 )),
                 message_id: None,
+                begun: Some(BegunWork::Agent),
             });
         }
         let (session, run, shown) = (

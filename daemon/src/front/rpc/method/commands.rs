@@ -203,6 +203,7 @@ pub(super) async fn invoke(context: Context, params: InvokeParams) -> Result<Inv
     Ok(Invoked::Completed {
         message_id: Some(send(&session, message).await?),
         message: notice,
+        begun: None,
     })
 }
 
@@ -220,6 +221,7 @@ pub(super) async fn run(
                 Ok(()) => Ok(Invoked::Completed {
                     message: None,
                     message_id: None,
+                    begun: None,
                 }),
                 Err(why) => Err(RpcError::Failed(why)),
             }

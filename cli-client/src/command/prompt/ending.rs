@@ -1,0 +1,98 @@
+//! How a run came to its end: its answer, and its exit code.
+
+use loopd_sdk::{BegunWork, Error, FleetEnd, Reply, Session, StopReason, TurnOutcome};
+
+use crate::app::App;
+use crate::outcome::Outcome;
+use crate::terminal::sanitize;
+
+/// Returns the answer to a message. An agent that ends with `task_complete` may have put it there.
+pub(super) fn answer(reply: &Reply) -> String {
+    match &reply.outcome {
+        TurnOutcome::Completed { summary } | TurnOutcome::Blocked { summary, .. }
+            if reply.text.trim().is_empty() =>
+        {
+            sanitize(summary)
+        }
+        TurnOutcome::Answered
+        | TurnOutcome::Idle
+        | TurnOutcome::Completed { .. }
+        | TurnOutcome::Blocked { .. }
+        | TurnOutcome::Stopped { .. } => sanitize(&reply.text),
+    }
+}
+
+/// Returns the outcome of a turn. `was_shown` tells whether an event has shown that it ended.
+pub(crate) fn outcome_of(
+    app: &App,
+    finished: Result<Reply, Error>,
+    was_shown: bool,
+) -> anyhow::Result<Outcome> {
+    match finished {
+        Err(Error::Aborted) if !was_shown => {
+            let why = "the message left the queue before it was answered: somebody cleared it";
+            app.terminal.notice(why);
+            Ok(Outcome::Failed)
+        }
+        // An event of the turn has already shown this.
+        Err(error) if error.limit_reached().is_some() => Ok(Outcome::Limit),
+        Err(Error::Failed(_) | Error::Aborted) => Ok(Outcome::Failed),
+        Err(error) => Err(error.into()),
+        // The agent has found another way, or says itself what it needs.
+        Ok(reply) if matches!(reply.outcome, TurnOutcome::Completed { .. }) => Ok(Outcome::Done),
+        Ok(reply) if matches!(reply.outcome, TurnOutcome::Blocked { .. }) => Ok(Outcome::Blocked),
+        Ok(_) if app.denied_unasked.happened() => Ok(Outcome::NobodyToAsk),
+        // A warning of the session has said why.
+        Ok(reply) if reply.incomplete.is_some() => Ok(Outcome::Limit),
+        // An event of the turn has already shown this.
+        Ok(reply) => Ok(match reply.outcome {
+            TurnOutcome::Answered
+            | TurnOutcome::Idle
+            | TurnOutcome::Completed { .. }
+            | TurnOutcome::Blocked { .. } => Outcome::Done,
+            TurnOutcome::Stopped { reason, .. } => match reason {
+                StopReason::CapReached => Outcome::Limit,
+                StopReason::Rejected => Outcome::NobodyToAsk,
+                StopReason::TaskComplete
+                | StopReason::Blocked
+                | StopReason::Aborted
+                | StopReason::Error => Outcome::Failed,
+            },
+        }),
+    }
+}
+
+/// Returns the outcome of a command and of what it has begun.
+pub(crate) async fn command_outcome(
+    app: &App,
+    session: &Session,
+    begun: Option<BegunWork>,
+    finished: Result<(), Error>,
+) -> anyhow::Result<Outcome> {
+    match finished {
+        // An event has already shown this.
+        Err(error) if error.limit_reached().is_some() => return Ok(Outcome::Limit),
+        Err(Error::Failed(_)) => return Ok(Outcome::Failed),
+        Err(error) => return Err(error.into()),
+        Ok(()) if app.denied_unasked.happened() => return Ok(Outcome::NobodyToAsk),
+        Ok(()) => {}
+    }
+    match begun {
+        Some(BegunWork::Fleet) => {}
+        Some(BegunWork::Agent) | None => return Ok(Outcome::Done),
+    }
+    let fleet = session.fleet().await?;
+    if fleet.paused {
+        app.terminal.notice(&format!(
+            "loop: the fleet waits, because the session was opened again; to let it go on: loop resume {} /fleet",
+            session.id()
+        ));
+        return Ok(Outcome::Failed);
+    }
+    Ok(match fleet.last {
+        Some(last) if last.ended == Some(FleetEnd::Stopped) => Outcome::Failed,
+        // Todos are left that nobody could do.
+        Some(last) if last.blocked + last.waiting > 0 => Outcome::Blocked,
+        Some(_) | None => Outcome::Done,
+    })
+}

@@ -1,0 +1,294 @@
+//! Writes events as text.
+
+use std::collections::{HashMap, HashSet};
+
+use loopd_sdk::proto::id::ToolCallId;
+use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId, TodoList};
+
+use super::line::mode_line;
+use super::own_run::OwnRun;
+use super::{UserMessages, agents};
+use crate::terminal::{Style, Terminal};
+use crate::usage::UsageTotal;
+
+/// Which messages of the agent are printed as the answer.
+enum Answers {
+    All,
+    /// Those to this message: other clients may have sent others.
+    To(OwnRun),
+    /// The last one before the session is idle.
+    Last,
+}
+
+/// Writes events as text.
+pub(crate) struct Text {
+    pub(super) terminal: Terminal,
+    users: UserMessages,
+    hidden: HashSet<MessageId>,
+    answers: Answers,
+    /// Whether the turn was aborted and nothing has said so yet.
+    aborted: bool,
+    /// The message that is being streamed to a screen, and what of it is shown.
+    streamed: Option<(MessageId, String)>,
+    /// Whether the answer stopped in the middle of a line.
+    pub(super) line_open: bool,
+    /// The lines about sub-agents that wait for the end of the line.
+    pub(super) pending_notices: Vec<(Style, String)>,
+    /// The agent of the session if that is a sub-agent's: there, its messages are the answer.
+    own: Option<AgentId>,
+    /// The last message of the agent, where only the answer goes to stdout: a later message shows
+    /// that it is not the answer.
+    held: Option<String>,
+    /// Whether only errors, warnings and the answer are shown.
+    pub(super) only_problems: bool,
+    /// The open calls that events tell of, with the names of their tools.
+    pub(super) told_by_events: HashMap<ToolCallId, &'static str>,
+    /// The todo list, as it was shown last.
+    pub(super) todos: TodoList,
+    usage: UsageTotal,
+}
+
+impl Text {
+    pub(super) fn new(terminal: &Terminal, users: UserMessages) -> Self {
+        Self {
+            terminal: terminal.clone(),
+            users,
+            hidden: HashSet::new(),
+            answers: Answers::All,
+            aborted: false,
+            streamed: None,
+            line_open: false,
+            pending_notices: Vec::new(),
+            own: None,
+            held: None,
+            only_problems: false,
+            told_by_events: HashMap::new(),
+            todos: TodoList::default(),
+            usage: UsageTotal::default(),
+        }
+    }
+
+    pub(super) fn only_answers_to(&mut self, run: OwnRun) {
+        self.answers = Answers::To(run);
+    }
+
+    pub(super) fn only_last_answer(&mut self) {
+        self.answers = Answers::Last;
+    }
+
+    pub(super) fn hide_message(&mut self, id: MessageId) {
+        self.hidden.insert(id);
+    }
+
+    pub(super) fn show(&mut self, event: &Event) -> anyhow::Result<()> {
+        if let Body::Durable(Durable::SessionStart(_)) = &event.body {
+            self.own.clone_from(&event.head.agent_id);
+        }
+        if let Some(agent) = event.head.agent_id.as_ref()
+            && self.own.as_ref() != Some(agent)
+        {
+            if let Body::Ephemeral(Ephemeral::Usage(usage)) = &event.body {
+                self.usage.add_of_agent(usage);
+            }
+            return match agents::line(agent, &event.body) {
+                Some((style, line)) if !self.only_problems => self.agent_notice(style, line),
+                Some(_) | None => Ok(()),
+            };
+        }
+        if begins_work(&event.body) {
+            // The aborted turn is over, whatever comes of this one.
+            self.tell_abort()?;
+        }
+        self.note_whose(&event.body)?;
+        if self.is_other() && is_work(&event.body) {
+            return Ok(());
+        }
+        match &event.body {
+            Body::Durable(durable) => self.show_durable(durable)?,
+            // A file or a pipe gets only what is final: the stream may break and begin again.
+            Body::Ephemeral(Ephemeral::MessageDelta(delta))
+                if !self.holds() && self.terminal.is_live() =>
+            {
+                let same = self
+                    .streamed
+                    .take()
+                    .filter(|(message, _)| *message == delta.message_id);
+                let mut shown = same.map_or_else(String::new, |(_, shown)| shown);
+                self.print_text(&delta.delta_content)?;
+                shown.push_str(&delta.delta_content);
+                self.streamed = Some((delta.message_id.clone(), shown));
+            }
+            Body::Ephemeral(Ephemeral::Usage(usage)) => self.usage.add(usage),
+            Body::Ephemeral(Ephemeral::SessionIdle(idle)) => {
+                self.aborted |= idle.aborted == Some(true);
+                self.tell_abort()?;
+                if let Some(line) = std::mem::take(&mut self.usage).line() {
+                    self.note(Style::Dim, &line)?;
+                }
+            }
+            Body::Ephemeral(Ephemeral::TurnRetry(retry)) => {
+                let why = retry.reason.as_deref().unwrap_or("the model call failed");
+                let what = match self.streamed.take() {
+                    Some(_) => "the answer above broke off and begins again",
+                    None => "trying again",
+                };
+                self.note(Style::Dim, &format!("{what}: {why}"))?;
+            }
+            Body::Ephemeral(Ephemeral::SessionInfo(info)) => {
+                self.note(Style::Dim, &info.message)?;
+            }
+            Body::Ephemeral(Ephemeral::SessionWarning(warning)) => {
+                self.note(Style::Bad, &warning.message)?;
+            }
+            Body::Ephemeral(Ephemeral::SessionError(failure)) => {
+                self.note(Style::Bad, &failure.message)?;
+            }
+            Body::Ephemeral(Ephemeral::FleetProgress(progress)) => self.show_fleet(progress)?,
+            Body::Ephemeral(_) | Body::Unknown { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Notes whose message the session answers from this event on.
+    fn note_whose(&mut self, body: &Body) -> anyhow::Result<()> {
+        let Answers::To(own) = &mut self.answers else {
+            return Ok(());
+        };
+        let was_other = own.is_other();
+        own.note(body);
+        if own.is_other() && !was_other {
+            self.tell_abort()?;
+            self.note(
+                Style::Dim,
+                "the session answers a message of another client now, which is not shown here",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the session answers another message now.
+    fn is_other(&self) -> bool {
+        matches!(&self.answers, Answers::To(own) if own.is_other())
+    }
+
+    /// Says that the turn was aborted, once.
+    pub(super) fn tell_abort(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.aborted) {
+            self.note(Style::Bad, "aborted")?;
+        }
+        Ok(())
+    }
+
+    fn show_durable(&mut self, event: &Durable) -> anyhow::Result<()> {
+        match event {
+            Durable::Abort(_) => {
+                self.aborted = !self.is_other();
+                Ok(())
+            }
+            Durable::UserMessage(message) if message.is_autopilot_continuation == Some(true) => {
+                self.note(
+                    Style::Dim,
+                    "the task is not complete; the agent is told to go on",
+                )
+            }
+            Durable::UserMessage(message) if self.users == UserMessages::Shown => {
+                let typed_here = message.message_id.as_ref();
+                if typed_here.is_some_and(|id| self.hidden.remove(id)) {
+                    return Ok(());
+                }
+                self.note(Style::Bold, &format!("> {}", message.content))
+            }
+            Durable::AssistantMessage(message) if self.holds() => {
+                let earlier = self.held.replace(message.content.clone());
+                self.note_earlier(earlier)
+            }
+            Durable::AssistantMessage(message) => {
+                let streamed = self.streamed.take();
+                let shown = streamed.filter(|(streamed, _)| *streamed == message.message_id);
+                let shown = shown.map_or_else(String::new, |(_, shown)| shown);
+                if let Some(rest) = message.content.strip_prefix(&shown) {
+                    self.print_text(rest)?;
+                } else {
+                    // Deltas were dropped; the event has the whole text.
+                    self.note(
+                        Style::Dim,
+                        "parts of the answer above are missing; this is all of it:",
+                    )?;
+                    self.print_text(&message.content)?;
+                }
+                self.end_line()
+            }
+            Durable::TaskComplete(said) => self.show_task(said),
+            Durable::AutopilotStopped(stopped) => match &stopped.message {
+                Some(message) => self.note(Style::Bad, message),
+                None => Ok(()),
+            },
+            Durable::ToolStart(start) => self.show_call(start),
+            Durable::ToolComplete(done) => self.show_result(done),
+            Durable::SessionError(failure) => {
+                self.note(Style::Bad, &format!("error: {}", failure.message))
+            }
+            Durable::SessionWarning(warning) => self.note(Style::Bad, &warning.message),
+            Durable::ModeChanged(change) => self.note(Style::Dim, mode_line(change.new_mode)),
+            Durable::SessionInfo(info) => self.note(Style::Dim, &info.message),
+            Durable::TodosUpdated(list) => self.show_todos(list),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether only the answer goes to stdout, and it is not known yet which message that is.
+    fn holds(&self) -> bool {
+        let is_one = !matches!(self.answers, Answers::All);
+        is_one && (self.only_problems || !self.terminal.is_live())
+    }
+
+    /// Shows a message of the agent that was not its answer.
+    fn note_earlier(&mut self, message: Option<String>) -> anyhow::Result<()> {
+        match message.filter(|message| !message.trim().is_empty()) {
+            Some(message) => self.note(Style::Dim, message.trim_end()),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends a run with this answer; a run that failed has none.
+    pub(super) fn end_run(&mut self, answer: Option<&str>) -> anyhow::Result<()> {
+        let held = self.held.take();
+        match answer {
+            Some(answer) if self.holds() => {
+                self.print_text(answer)?;
+                self.end_line()
+            }
+            Some(_) => Ok(()),
+            None => self.note_earlier(held),
+        }
+    }
+
+    /// Ends the work of the session: its answer is the last message of the agent.
+    pub(super) fn end_work(&mut self) -> anyhow::Result<()> {
+        let last = self.held.clone().unwrap_or_default();
+        self.end_run(Some(&last))
+    }
+}
+
+/// Returns whether a turn begins with this event, or a message that does not join one.
+fn begins_work(body: &Body) -> bool {
+    match body {
+        Body::Durable(Durable::UserMessage(message)) => {
+            message.delivery != Some(Delivered::Steering)
+        }
+        Body::Durable(Durable::TurnStart(_)) => true,
+        Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => false,
+    }
+}
+
+/// Returns whether an event is part of the work on a message.
+fn is_work(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Durable(
+            Durable::AssistantMessage(_) | Durable::ToolStart(_) | Durable::ToolComplete(_)
+        ) | Body::Ephemeral(
+            Ephemeral::MessageDelta(_) | Ephemeral::Usage(_) | Ephemeral::TurnRetry(_)
+        )
+    )
+}
