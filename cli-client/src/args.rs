@@ -167,6 +167,17 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         what: Option<HooksVerb>,
     },
+    /// List the skills for sessions in a directory.
+    ///
+    /// A skill is a folder with a SKILL.md: instructions for one kind of task. Models load one when it
+    /// fits, and you can use one as a slash command. The list shows each one's name, where it comes from
+    /// and what it is for, and why one is not used. Below it stands what is wrong with the files.
+    ///
+    /// Skills of a project are used only if you trust the project with them: see `loop trust`.
+    Skills {
+        /// The directory; without it, this one.
+        directory: Option<std::path::PathBuf>,
+    },
     /// Show what a folder would bring into its sessions, and trust it with exactly that.
     ///
     /// A project can bring hooks, agents with powers of their own, MCP servers and permissions.

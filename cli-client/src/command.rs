@@ -11,6 +11,7 @@ mod ps;
 mod queue;
 mod resume;
 mod sessions;
+mod skills;
 mod tasks;
 mod trust;
 mod worktrees;
@@ -42,6 +43,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
             directory,
             what: None,
         }) => hooks::run(&app, directory.as_deref()).await,
+        Some(Verb::Skills { directory }) => skills::run(&app, directory.as_deref()).await,
         Some(Verb::Trust {
             directory,
             show,

@@ -170,6 +170,8 @@ methods! {
     "skills.config.setDisabledSkills" SkillsSetDisabled(discovery::DisabledSkillsParams) -> ();
     /// Disables one skill, or enables it again.
     "skills.config.setSkillDisabled" SkillsSetOneDisabled(skill::SkillDisabledParams) -> ();
+    /// Lists the skills for sessions in a folder, and what is wrong with files.
+    "loopd.skills" LoopdSkills(skill::FolderSkillsParams) -> skill::FolderSkills;
     /// Finds custom agents on disk.
     "agents.discover" AgentsDiscover(discovery::AgentsParams) -> discovery::Agents;
     /// Lists the folders in which custom agents are looked for.

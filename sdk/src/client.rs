@@ -14,6 +14,7 @@ use loopd_proto::params::model::{Choice, ChoiceParams};
 use loopd_proto::params::process::Process;
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::{ListFilter, ListParams, Metadata};
+use loopd_proto::params::skill::{FolderSkills, FolderSkillsParams};
 use loopd_proto::params::trust::{TrustChanged, TrustSetParams, TrustShowParams, TrustShown};
 use loopd_proto::params::worktree::{Worktree, WorktreeRemoveParams};
 use serde::Serialize;
@@ -153,6 +154,14 @@ impl Client {
     pub async fn hooks(&self, cwd: Option<String>) -> Result<HookList, Error> {
         self.call::<method::LoopdHooksList>(&HookListParams { cwd })
             .await
+    }
+
+    /// Lists the skills for sessions in a directory; this client's when `None`.
+    pub async fn skills(&self, directory: Option<String>) -> Result<FolderSkills, Error> {
+        let params = FolderSkillsParams {
+            working_directory: directory,
+        };
+        self.call::<method::LoopdSkills>(&params).await
     }
 
     /// Runs the hooks of a file for an event once, with payloads of made-up values.

@@ -60,7 +60,7 @@ pub use loopd_proto::params::autopilot::{AutopilotStatus, Paused};
 pub use loopd_proto::params::command::{BegunWork, CommandInfo, Invoked};
 pub use loopd_proto::params::completion::CompletionItem;
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
-pub use loopd_proto::params::discovery::FileProblem;
+pub use loopd_proto::params::discovery::{FileProblem, Skill, SkillSource};
 pub use loopd_proto::params::fleet::FleetStatus;
 pub use loopd_proto::params::hook_list::{
     HookActionKind, HookList, HookTestParams, HookTested, ListedHook, ListedHookState, TriedHook,
@@ -70,6 +70,7 @@ pub use loopd_proto::params::pending::{ExitPlanMode, PlanAction};
 pub use loopd_proto::params::process::{Process, ProcessClass, ProcessState};
 pub use loopd_proto::params::queue::{Pending as PendingItems, PendingItem};
 pub use loopd_proto::params::session::{Interrupted, ListFilter, Metadata, SendMode};
+pub use loopd_proto::params::skill::FolderSkills;
 pub use loopd_proto::params::task::{
     AgentInfo, AnswerRead, Progress, ShellInfo, Status as TaskStatus, TaskInfo, TaskNode, TaskRead,
 };

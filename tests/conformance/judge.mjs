@@ -52,6 +52,9 @@ const OWN = {
   SystemNotificationAgentIdle: { ...RUN, status: TEXT },
   SystemNotificationShellCompleted: { agentId: TEXT },
   SystemNotificationShellDetachedCompleted: { agentId: TEXT },
+  Skill: { unavailable: TEXT },
+  SkillInvokedData: { folder: TEXT },
+  SkillsLoadedSkill: { unavailable: TEXT, pluginName: TEXT },
   CommandsHandlePendingCommandResult: { waitedFor: { type: "boolean" } },
 };
 

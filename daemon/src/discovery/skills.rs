@@ -161,22 +161,28 @@ pub fn discover(folders: &[SkillFolder]) -> FoundSkills {
     let mut found = FoundSkills::default();
     let mut seen = HashSet::new();
     let mut room = MOST_BYTES;
+    let mut looked_at = 0;
     for folder in folders {
         let reader = reader(folder);
         for file in skill_files(&reader, folder, &mut found) {
             let real = std::fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
-            if !seen.insert(real) {
+            if seen.contains(&real) {
                 continue;
             }
-            if seen.len() > MOST_SKILLS {
+            if looked_at == MOST_SKILLS {
                 let what =
                     format!("the rest is not read: there are more than {MOST_SKILLS} skills");
                 found.errors.push(Problem::new(&file, what));
                 return found;
             }
+            looked_at += 1;
             let mut warnings = Vec::new();
             match read(&reader, folder, &file, &mut room, &mut warnings) {
-                Ok(Some(skill)) => add(&mut found, skill.definition, warnings),
+                Ok(Some(skill)) => {
+                    // A link that is not followed here may be followed from another folder.
+                    seen.insert(real);
+                    add(&mut found, skill.definition, warnings);
+                }
                 Ok(None) => {}
                 Err(problem) => found.errors.push(problem),
             }

@@ -55,6 +55,24 @@ pub struct InvokedSkill {
     pub invoked_at_turn: u64,
 }
 
+/// Names a folder.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FolderSkillsParams {
+    /// The folder of a session; the directory of the launch when absent.
+    pub working_directory: Option<String>,
+}
+
+/// The skills for sessions in a folder, and what is wrong with files.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FolderSkills {
+    pub skills: Vec<Skill>,
+    /// Why files are not used.
+    pub errors: Vec<String>,
+    /// What is wrong with skills that are used all the same.
+    pub warnings: Vec<String>,
+}
+
 /// A skill of a client, without its text.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

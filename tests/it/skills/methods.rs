@@ -5,7 +5,7 @@ use std::fs;
 use loopd_tests::{Daemon, Turn};
 use serde_json::{Value, json};
 
-use super::{list, offered, session, session_of, skill, skill_in};
+use super::{list, names, offered, session, session_of, skill, skill_in};
 
 #[tokio::test]
 async fn a_session_puts_skills_into_and_out_of_use() {
@@ -178,5 +178,24 @@ async fn the_environment_names_folders_for_sessions_that_discover() {
     assert_eq!(list(&session).await, ["team"]);
     let quiet = client.create(json!({"enableConfigDiscovery": false})).await;
     assert_eq!(list(&quiet).await, [""; 0]);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_folder_tells_which_skills_its_sessions_have() {
+    let daemon = Daemon::playing([]).await;
+    skill_in(&daemon.file(".github/skills"), "tidy", "", "Tidy.");
+    skill_in(
+        &daemon.home().join("skills"),
+        "own",
+        "priority: high\n",
+        "Own.",
+    );
+    let found = daemon.client().call("loopd.skills", json!({})).await;
+    assert_eq!(names(&found), ["tidy off", "own"]);
+    let why = found["skills"][0]["unavailable"].as_str().unwrap();
+    assert!(why.contains("not trusted"), "{why}");
+    let warned = found["warnings"][0].as_str().unwrap();
+    assert!(warned.contains("`priority` is unknown"), "{warned}");
     daemon.finish().await;
 }

@@ -1,7 +1,7 @@
 //! The names that Claude's format gives to tools.
 
 /// Tool, its names in Claude's format; the first is the one that payloads carry.
-const NAMES: [(&str, &[&str]); 18] = [
+const NAMES: [(&str, &[&str]); 19] = [
     ("apply_patch", &["Edit"]),
     ("ask_user", &["AskUserQuestion"]),
     ("bash", &["Bash"]),
@@ -11,6 +11,7 @@ const NAMES: [(&str, &[&str]); 18] = [
     ("grep", &["Grep"]),
     ("powershell", &["Bash"]),
     ("rg", &["Grep"]),
+    ("skill", &["Skill"]),
     ("str_replace_editor", &["Edit"]),
     ("task", &["Agent", "Task"]),
     ("todoread", &["TodoRead"]),

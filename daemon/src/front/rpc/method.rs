@@ -171,6 +171,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::SkillsGetDiscoveryPaths, _, _>(skills::paths)?;
     table.bind::<m::SkillsSetDisabled, _, _>(skills::set_disabled)?;
     table.bind::<m::SkillsSetOneDisabled, _, _>(skills::set_one_disabled)?;
+    table.bind::<m::LoopdSkills, _, _>(skills::of_folder)?;
     table.bind::<m::SessionSkillsList, _, _>(session_skills::list)?;
     table.bind::<m::SessionSkillsGetInvoked, _, _>(session_skills::invoked)?;
     table.bind::<m::SessionSkillsEnable, _, _>(session_skills::enable)?;

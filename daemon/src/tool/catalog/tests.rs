@@ -24,6 +24,7 @@ fn tools_are_listed_in_the_order_models_know() {
         "sql",
         "todowrite",
         "todoread",
+        "skill",
         "report_intent",
         "task",
         "read_agent",

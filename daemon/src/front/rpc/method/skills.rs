@@ -1,17 +1,20 @@
 //! Skills on disk, and which of them are disabled.
 
+use std::path::PathBuf;
+
 use loopd_proto::params::discovery::{
     DisabledSkillsParams, Paths, Skill, SkillPath, SkillSource, Skills, SkillsParams,
 };
-use loopd_proto::params::skill::SkillDisabledParams;
+use loopd_proto::params::skill::{FolderSkills, FolderSkillsParams, SkillDisabledParams};
 
 use super::discover::{host, look, places, shown};
+use crate::approvals;
 use crate::discovery::skills::{
     self, SkillFolder, SkillPlaces, is_same_skill, named_by_environment,
 };
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::skill::disabled;
+use crate::skill::{SkillCell, SkillLookup, disabled};
 
 /// How many skills may be named at once.
 const MOST_NAMES: usize = 10_000;
@@ -99,4 +102,36 @@ pub(super) async fn set_one_disabled(
     let store = context.app.services.store.as_ref();
     disabled::set_one_disabled(store, &params.name, params.disabled).await?;
     Ok(())
+}
+
+/// Lists the skills that a session in a folder would have.
+pub(super) async fn of_folder(
+    context: Context,
+    params: FolderSkillsParams,
+) -> Result<FolderSkills, RpcError> {
+    let named = params.working_directory.map(|path| vec![path]);
+    let named = places(&context, "workingDirectory", named.as_deref())?;
+    let launch = context.connection.launch();
+    let cwd = named.into_iter().next();
+    let cwd = cwd.unwrap_or_else(|| launch.cwd.clone());
+    let root = PathBuf::from(approvals::locate(&cwd).key);
+    let lookup = SkillLookup {
+        cell: SkillCell::default(),
+        places: SkillPlaces {
+            host: Some(host(&context)),
+            projects: skills::project_places(&cwd, &root),
+            plugins: launch.plugins(),
+            named: named_by_environment(launch.env()),
+        },
+        providers: Vec::new(),
+        cwd,
+        store: context.app.services.store.clone(),
+        switch: Box::new(|_| None),
+    };
+    let (skills, _) = lookup.run().await;
+    Ok(FolderSkills {
+        skills: skills.describe(),
+        errors: skills.set().errors.clone(),
+        warnings: skills.set().warnings.clone(),
+    })
 }
