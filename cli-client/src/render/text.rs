@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use loopd_sdk::proto::event::turn::Delivered;
 use loopd_sdk::proto::id::ToolCallId;
 use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId, TodoList};
 
