@@ -14,6 +14,7 @@ mod fleet;
 mod hooks;
 pub mod join;
 mod journal;
+pub mod mcp;
 mod part;
 mod plan;
 pub mod provide;
@@ -113,6 +114,8 @@ enum Message {
         reply: oneshot::Sender<Result<Done, SessionError>>,
     },
     SendAndWait(Box<waits::SendAndWait>),
+    /// Something about MCP servers.
+    Mcp(mcp::McpMessage),
     /// The result of one of the session's effects.
     Report(Box<Command>),
     /// Reads the session without changing it.

@@ -41,9 +41,9 @@ use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
 use super::state::{State, TurnKey};
 use super::todos::{TodoInput, TodoProblem};
-use super::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
+use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion};
 
-pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
+pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef};
 pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{
@@ -51,8 +51,8 @@ pub use messages::{
     SendPlace,
 };
 pub use settings::{
-    AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
-    PermissionsPatch, RuleRemoval, RuleSet,
+    AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, McpSwitch, ModelChoice,
+    PermissionChange, PermissionsPatch, RuleRemoval, RuleSet,
 };
 pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
 
@@ -69,6 +69,8 @@ pub struct DecideEnv<'a> {
     pub home: &'a str,
     /// Returns where the tool of this name runs; `None` if the model is not offered it.
     pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
+    /// Returns the tool of an MCP server that models know by this name.
+    pub mcp_tool: &'a dyn Fn(&str) -> Option<McpToolRef>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
     pub inherited: &'a dyn Fn() -> Option<Permissions>,
     /// Whether the sessions above this one let it only look and plan.
@@ -219,6 +221,8 @@ pub enum Command {
     /// Lets the session go on without the clients whose hooks guard it.
     LiftGuards,
     Assessed(Assessed),
+    /// The tools of a call's MCP server have come.
+    AssessAgain(Box<AssessAgain>),
     /// Hooks have answered, or declined to answer, what a person would be asked.
     HooksAnswered {
         asked: Box<HookPermission>,
@@ -313,6 +317,8 @@ pub enum Command {
         default_model: String,
     },
     UpdateOptions(Box<OptionsPatch>),
+    /// Lets the session use an MCP server or do without it.
+    SwitchMcpServer(String, McpSwitch),
     ChangePermissions(PermissionChange),
     /// A client gave a lasting approval when an agent of this session asked.
     Grant(LastingApproval),

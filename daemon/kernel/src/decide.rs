@@ -145,6 +145,7 @@ pub fn decide(
         Command::HooksNoted { context, ended } => Ok(hooks::noted(context, ended)),
         Command::StopAnswered(answered) => Ok(hooks::stop_answered(state, answered, env)),
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
+        Command::AssessAgain(again) => Ok(tools::assess_again(state, *again)),
         Command::ToolFinished {
             turn,
             call,
@@ -194,6 +195,10 @@ pub fn decide(
         Command::UpdateOptions(patch) => {
             settings::inherited::check_options(state, env)?;
             Ok(settings::options(state, &patch, env))
+        }
+        Command::SwitchMcpServer(name, switch) => {
+            settings::inherited::check(state, "MCP servers", env)?;
+            Ok(settings::mcp_server(state, name, switch))
         }
         Command::ChangePermissions(change) => {
             settings::inherited::check(state, "permissions", env)?;

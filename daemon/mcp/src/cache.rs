@@ -28,7 +28,15 @@ pub struct ToolCache {
 #[derive(Serialize, Deserialize)]
 struct CachedTools {
     version: u32,
-    tools: Vec<ServerTool>,
+    /// `None` if the server did not say them last time.
+    tools: Option<Vec<ServerTool>>,
+}
+
+/// What is known from last time.
+pub(crate) enum LastTime {
+    Tools(Vec<ServerTool>),
+    /// The server could not be used. Nobody waits for it again.
+    Failed,
 }
 
 impl ToolCache {
@@ -42,20 +50,32 @@ impl ToolCache {
     }
 
     /// Returns the list of a configuration. Reads the disk.
-    pub(crate) fn load(&self, of: &Fingerprint) -> Option<Vec<ServerTool>> {
+    pub(crate) fn load(&self, of: &Fingerprint) -> Option<LastTime> {
         let file = self.file(of);
         if std::fs::metadata(&file).ok()?.len() > LARGEST_LIST {
             return None;
         }
         let cached: CachedTools = serde_json::from_slice(&std::fs::read(&file).ok()?).ok()?;
-        (cached.version == VERSION).then_some(cached.tools)
+        let known = cached.tools.map_or(LastTime::Failed, LastTime::Tools);
+        (cached.version == VERSION).then_some(known)
+    }
+
+    /// Notes that a server could not be used, unless its tools are known from before.
+    pub(crate) fn note_failure(&self, of: &Fingerprint) {
+        if self.load(of).is_none() {
+            self.write_list(of, None);
+        }
     }
 
     /// Stores the list of a configuration. Writes to the disk.
     pub(crate) fn store(&self, of: &Fingerprint, tools: &[ServerTool]) {
+        self.write_list(of, Some(tools.to_vec()));
+    }
+
+    fn write_list(&self, of: &Fingerprint, tools: Option<Vec<ServerTool>>) {
         let cached = CachedTools {
             version: VERSION,
-            tools: tools.to_vec(),
+            tools,
         };
         let stored = serde_json::to_vec(&cached)
             .map_err(std::io::Error::from)

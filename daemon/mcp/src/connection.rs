@@ -108,7 +108,9 @@ impl Connection {
 
     /// Returns whether the server has this capability.
     pub(crate) fn can(&self, capability: &str) -> bool {
-        let at = self.greeting.pointer(&format!("/capabilities/{capability}"));
+        let at = self
+            .greeting
+            .pointer(&format!("/capabilities/{capability}"));
         at.is_some_and(|value| !value.is_null())
     }
 
@@ -134,7 +136,10 @@ impl Connection {
             problems.extend(page.problems);
             for tool in page.tools {
                 if tools.iter().any(|it: &ServerTool| it.name == tool.name) {
-                    problems.push(format!("`{}` is listed twice; the first one counts", tool.name));
+                    problems.push(format!(
+                        "`{}` is listed twice; the first one counts",
+                        tool.name
+                    ));
                 } else {
                     tools.push(tool);
                 }
@@ -176,7 +181,8 @@ impl Connection {
         timeout: Duration,
     ) -> Result<Value, CallError> {
         let request = CustomRequest::new(method, Some(params));
-        self.request(ClientRequest::CustomRequest(request), timeout).await
+        self.request(ClientRequest::CustomRequest(request), timeout)
+            .await
     }
 
     /// Calls a tool, and answers what the server asks for meanwhile.

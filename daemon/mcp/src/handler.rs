@@ -220,7 +220,9 @@ impl Handler {
     /// Returns the directories that the session works in.
     pub(crate) fn roots(&self) -> ListRootsResult {
         let roots = self.session.roots().into_iter().map(|path| {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
             json!({"uri": file_uri(&path.to_string_lossy()), "name": name})
         });
         let roots: Vec<Value> = roots.collect();
@@ -385,7 +387,10 @@ mod tests {
         calls.progress(token(), progress(2.5));
         assert_eq!(reports.try_recv(), Ok(progress(1.0)));
         let second = reports.try_recv();
-        assert_eq!(second.map(|it| it.text()), Ok("counting (2.5/4)".to_owned()));
+        assert_eq!(
+            second.map(|it| it.text()),
+            Ok("counting (2.5/4)".to_owned())
+        );
         assert_eq!(calls.asker(), CallRef(Some("call".to_owned())));
         drop(call);
         assert!(calls.rests_since().is_some());

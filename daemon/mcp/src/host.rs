@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use parking_lot::RwLock;
 
-use crate::cache::ToolCache;
+use crate::cache::{LastTime, ToolCache};
 use crate::config::ServerConfig;
 use crate::naming::Names;
 use crate::port::{Ports, TokenSource};
@@ -20,13 +20,14 @@ pub struct OfferedTool {
     /// The name for the model.
     pub name: String,
     pub server: Arc<Server>,
-    pub tool: Arc<Vec<ServerTool>>,
+    /// All tools of the server.
+    tools: Arc<Vec<ServerTool>>,
     at: usize,
 }
 
 impl OfferedTool {
     pub fn tool(&self) -> Option<&ServerTool> {
-        self.tool.get(self.at)
+        self.tools.get(self.at)
     }
 }
 
@@ -49,6 +50,12 @@ impl Host {
         }
     }
 
+    /// Returns whether a server of this configuration is there.
+    pub fn has(&self, config: &ServerConfig) -> bool {
+        let server = self.get(&config.name);
+        server.is_some_and(|server| *server.config() == *config)
+    }
+
     /// Adds a server without starting it. The tools that it had last time are read from the disk.
     pub async fn add(
         &self,
@@ -69,8 +76,10 @@ impl Host {
         );
         if keeps {
             let read = tokio::task::spawn_blocking(move || cache.load(&of)).await;
-            if let Ok(Some(tools)) = read {
-                server.remember(tools);
+            match read {
+                Ok(Some(LastTime::Tools(tools))) => server.remember(tools),
+                Ok(Some(LastTime::Failed)) => server.expect_failure(),
+                Ok(None) | Err(_) => {}
             }
         }
         let before = self.servers.write().insert(name, server.clone());
@@ -115,29 +124,30 @@ impl Host {
         tokio::time::timeout(limit, known).await.ok();
     }
 
-    /// Returns all tools with their names for a model.
-    pub fn tools(&self) -> Vec<OfferedTool> {
-        let mut names = Names::default();
-        let mut offered = Vec::new();
-        for server in self.servers() {
-            let Some(tools) = server.tools() else {
-                continue;
-            };
-            for (at, tool) in tools.iter().enumerate() {
-                offered.push(OfferedTool {
-                    name: names.name(&server.name, &tool.name),
-                    server: server.clone(),
-                    tool: tools.clone(),
-                    at,
-                });
-            }
-        }
-        offered
-    }
-
     /// Ends all servers; nothing of them is left when this resolves.
     pub async fn close(&self) {
         let servers = std::mem::take(&mut *self.servers.write());
         join_all(servers.values().map(|server| server.close())).await;
     }
+}
+
+/// Returns the tools of servers with their names for a model. The servers before have the first choice
+/// of names.
+pub fn offered(servers: &[Arc<Server>]) -> Vec<OfferedTool> {
+    let mut names = Names::default();
+    let mut offered = Vec::new();
+    for server in servers {
+        let Some(tools) = server.tools() else {
+            continue;
+        };
+        for (at, tool) in tools.iter().enumerate() {
+            offered.push(OfferedTool {
+                name: names.name(&server.name, &tool.name),
+                server: server.clone(),
+                tools: tools.clone(),
+                at,
+            });
+        }
+    }
+    offered
 }

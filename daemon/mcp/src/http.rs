@@ -201,7 +201,9 @@ async fn read(
     while let Some(chunk) = body.next().await {
         let chunk = chunk?;
         if read.len() + chunk.len() > limit {
-            return Err(HttpFailure(format!("the answer is larger than {limit} bytes")));
+            return Err(HttpFailure(format!(
+                "the answer is larger than {limit} bytes"
+            )));
         }
         read.extend_from_slice(&chunk);
     }
@@ -221,7 +223,10 @@ fn headers(
     for (name, value) in custom {
         headers.insert(name, value);
     }
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    headers.insert(
+        ACCEPT,
+        HeaderValue::from_static("application/json, text/event-stream"),
+    );
     if let Some(session) = session {
         let value = HeaderValue::from_str(session);
         let value = value.map_err(|_| unexpected("the server gave an invalid session id"))?;
@@ -232,7 +237,12 @@ fn headers(
 
 fn media_type(headers: &HeaderMap) -> &str {
     let value = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-    value.unwrap_or_default().split(';').next().unwrap_or_default().trim()
+    value
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
 }
 
 impl StreamableHttpClient for McpHttp {
@@ -252,7 +262,9 @@ impl StreamableHttpClient for McpHttp {
         let body = Bytes::from(serde_json::to_vec(&message)?);
         let response = self.send(HttpMethod::Post, &uri, headers, body).await?;
         let new_session = response.headers.get(SESSION);
-        let new_session = new_session.and_then(|it| it.to_str().ok()).map(str::to_owned);
+        let new_session = new_session
+            .and_then(|it| it.to_str().ok())
+            .map(str::to_owned);
         let media_type = media_type(&response.headers).to_owned();
         match response.status {
             202 | 204 => return Ok(StreamableHttpPostResponse::Accepted),
@@ -294,7 +306,8 @@ impl StreamableHttpClient for McpHttp {
     ) -> Result<(), Failure> {
         let headers = headers(custom_headers, Some(&session_id))?;
         // What the server answers changes nothing: the session is over.
-        self.send(HttpMethod::Delete, &uri, headers, Bytes::new()).await?;
+        self.send(HttpMethod::Delete, &uri, headers, Bytes::new())
+            .await?;
         Ok(())
     }
 
@@ -313,7 +326,9 @@ impl StreamableHttpClient for McpHttp {
             let value = value.map_err(|_| unexpected("the server gave an invalid event id"))?;
             headers.insert(LAST_EVENT, value);
         }
-        let response = self.send(HttpMethod::Get, &uri, headers, Bytes::new()).await?;
+        let response = self
+            .send(HttpMethod::Get, &uri, headers, Bytes::new())
+            .await?;
         match response.status {
             200..=299 if media_type(&response.headers) == EVENTS => {
                 Ok(sse::events(response.body, self.tap.clone()))

@@ -22,7 +22,7 @@ mod tools;
 pub use cache::ToolCache;
 pub use connection::{Call, CallError};
 pub use handler::Progress;
-pub use host::{Host, OfferedTool};
+pub use host::{Host, OfferedTool, offered};
 pub use log::ServerLog;
 pub use result::{Binary, CallResult};
 pub use server::{Server, ServerStatus, StatusReport};

@@ -60,7 +60,11 @@ fn allowed(letter: char) -> char {
 fn marked(plain: &str, server: &str, tool: &str, tries: u32) -> String {
     let whole = format!("{server}\n{tool}\n{tries}");
     let hash = digest(&SHA256, whole.as_bytes());
-    let digits: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits: String = hash
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let digits: String = digits.chars().take(DIGITS).collect();
     let kept: String = plain.chars().take(LONGEST_NAME - DIGITS - 1).collect();
     format!("{kept}_{digits}")

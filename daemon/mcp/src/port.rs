@@ -151,7 +151,10 @@ pub enum ServerNews {
     /// A resource that somebody subscribed to has changed.
     ResourceUpdated(String),
     /// A line of its log.
-    Log { level: String, text: String },
+    Log {
+        level: String,
+        text: String,
+    },
     /// The state of a task on the server.
     Task(Value),
 }
@@ -171,10 +174,18 @@ pub trait HostSession: Send + Sync + 'static {
     ) -> BoxFuture<'_, ElicitationAnswer>;
 
     /// Lets the model of the session answer. `request` is `sampling/createMessage`, and so is the result.
-    fn sample(&self, server: &str, call: CallRef, request: Value) -> BoxFuture<'_, Result<Value, String>>;
+    fn sample(
+        &self,
+        server: &str,
+        call: CallRef,
+        request: Value,
+    ) -> BoxFuture<'_, Result<Value, String>>;
 
     /// Returns the directories that the session works in.
     fn roots(&self) -> Vec<PathBuf>;
+
+    /// Learns that the servers are others than before. It must not block.
+    fn servers_changed(&self);
 
     /// Takes a report. It must not block.
     fn news(&self, server: &str, news: ServerNews);

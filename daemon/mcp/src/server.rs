@@ -63,6 +63,8 @@ pub(crate) struct Known {
     tools: Option<Arc<Vec<ServerTool>>>,
     problems: Arc<Vec<String>>,
     instructions: Option<Arc<str>>,
+    /// Whether it failed last time, so that nobody waits for it.
+    fails: bool,
 }
 
 #[derive(Clone)]
@@ -114,6 +116,7 @@ impl Server {
                 tools: None,
                 problems: Arc::default(),
                 instructions: None,
+                fails: false,
             }),
             log: ServerLog::default(),
             setup,
@@ -134,6 +137,11 @@ impl Server {
             }
             is_new
         });
+    }
+
+    /// Notes that the server could not be used last time.
+    pub(crate) fn expect_failure(&self) {
+        self.known.send_modify(|known| known.fails = true);
     }
 
     /// Returns its tools; `None` if they were never known.
@@ -219,6 +227,13 @@ impl Server {
         }
     }
 
+    /// Returns whether the server was never connected and has not failed: nobody knows its tools.
+    pub fn is_new(&self) -> bool {
+        let known = self.known.borrow();
+        let starts = matches!(known.phase, Phase::Idle | Phase::Starting);
+        starts && known.attempt <= 1 && known.tools.is_none()
+    }
+
     /// Returns whether the server is connected.
     pub fn is_connected(&self) -> bool {
         matches!(self.known.borrow().phase, Phase::Connected(_))
@@ -228,7 +243,8 @@ impl Server {
     pub async fn tools_known(&self) {
         let mut known = self.known.subscribe();
         let settled = known.wait_for(|known| {
-            known.tools.is_some() || !matches!(known.phase, Phase::Starting | Phase::Idle)
+            let starts = matches!(known.phase, Phase::Starting | Phase::Idle);
+            known.tools.is_some() || known.fails || !starts
         });
         // The server cannot go away while it is borrowed.
         settled.await.ok();
@@ -290,6 +306,13 @@ impl Server {
             self.order(Control::Forgotten);
         }
         called
+    }
+
+    /// Asks the server for its tools.
+    pub async fn list_tools(self: &Arc<Self>) -> Result<Vec<ServerTool>, CallError> {
+        let connection = self.connection().await?;
+        let (tools, _) = connection.list_tools(&self.config()).await?;
+        Ok(tools)
     }
 
     /// Sends a request to the server if it is connected.

@@ -131,7 +131,8 @@ impl Transport<RoleClient> for StdioTransport {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => {
-                    self.log.add(&format!("its output could not be read: {error}"));
+                    self.log
+                        .add(&format!("its output could not be read: {error}"));
                     return None;
                 }
             }

@@ -84,13 +84,22 @@ fn read_tool(tool: &Value) -> Result<ServerTool, String> {
     let schema = match tool.get("inputSchema") {
         None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
         Some(Value::Object(schema)) => Value::Object(with_type(schema.clone())),
-        Some(_) => return Err(format!("`{name}` is left out: its inputSchema is no object")),
+        Some(_) => {
+            return Err(format!(
+                "`{name}` is left out: its inputSchema is no object"
+            ));
+        }
     };
     if schema.to_string().len() > LARGEST_SCHEMA {
-        return Err(format!("`{name}` is left out: its inputSchema is too large"));
+        return Err(format!(
+            "`{name}` is left out: its inputSchema is too large"
+        ));
     }
     let description = text("/description").unwrap_or_default();
-    let description: String = visible(description).chars().take(LONGEST_DESCRIPTION).collect();
+    let description: String = visible(description)
+        .chars()
+        .take(LONGEST_DESCRIPTION)
+        .collect();
     let title = text("/title").or_else(|| text("/annotations/title"));
     let flag = |at: &str| tool.pointer(at).and_then(Value::as_bool);
     Ok(ServerTool {
@@ -121,7 +130,11 @@ fn with_type(mut schema: Map<String, Value>) -> Map<String, Value> {
 }
 
 #[cfg(test)]
-#[expect(clippy::expect_used, clippy::indexing_slicing, reason = "a failed step fails the test")]
+#[expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a failed step fails the test"
+)]
 mod tests {
     use super::*;
 
@@ -151,7 +164,10 @@ mod tests {
         assert_eq!(good.task_support, TaskSupport::Required);
         assert_eq!(good.title.as_deref(), Some("Good"));
         assert!(!good.description.contains('\u{202e}'));
-        assert_eq!(good.schema, json!({"required": ["a"], "type": "object", "properties": {}}));
+        assert_eq!(
+            good.schema,
+            json!({"required": ["a"], "type": "object", "properties": {}})
+        );
         assert!(read_page(&json!({"tool": []}), &filter).is_err());
     }
 }

@@ -21,6 +21,12 @@ fn host(root: &TempDir) -> Host {
     }
 }
 
+fn mcp_places(root: &TempDir, app: &Path) -> mcp::McpPlaces {
+    let user = root.path().join("user").display().to_string();
+    let env = [("HOME".to_owned(), user)].into();
+    mcp::McpPlaces::of(&env, &root.path().join("home"), app, app, Vec::new())
+}
+
 fn skills_of(root: &TempDir) -> Discovered<skills::SkillDefinition> {
     let projects = [root.path().join("app")];
     skills::discover(&skills::folders(Some(&host(root)), &projects, &[]))
@@ -303,7 +309,7 @@ fn servers_come_from_the_workspace_first_and_broken_ones_are_reported() {
         "home/mcp-config.json",
         r#"{"mcpServers": {"docs": {"command": "other"}, "events": {"type": "sse", "url": "http://y"}}}"#,
     );
-    let found = mcp::discover(&host(&root), Some(&app));
+    let found = mcp::load(&mcp_places(&root, &app));
     let told: Vec<_> = found
         .items
         .iter()
@@ -321,6 +327,7 @@ fn servers_come_from_the_workspace_first_and_broken_ones_are_reported() {
         [
             ("docs", McpTransport::Stdio, McpSource::Workspace, true),
             ("off", McpTransport::Http, McpSource::Workspace, false),
+            ("docs", McpTransport::Stdio, McpSource::User, true),
             ("events", McpTransport::Sse, McpSource::User, true),
         ]
     );

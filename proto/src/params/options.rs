@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::id::SessionId;
 use crate::json::group;
 use crate::session::{
-    AutopilotOptions, CapabilitiesOverride, SessionLimits, SessionOptions, refuse_unknown,
+    AutopilotOptions, CapabilitiesOverride, EnvValueMode, SessionLimits, SessionOptions,
+    refuse_unknown,
 };
 
 /// A change of options. Only the options that it names change.
@@ -74,6 +75,8 @@ impl<'de> Deserialize<'de> for OptionsParams {
             session_limits: Option<SessionLimits>,
             autopilot: Option<AutopilotOptions>,
             fallback_models: Option<Vec<String>>,
+            disabled_mcp_servers: Option<Vec<String>>,
+            env_value_mode: Option<EnvValueMode>,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
         refuse_unknown(&object)?;
@@ -100,6 +103,8 @@ impl<'de> Deserialize<'de> for OptionsParams {
                     session_limits: same.session_limits,
                     autopilot: same.autopilot,
                     fallback_models: same.fallback_models,
+                    disabled_mcp_servers: same.disabled_mcp_servers,
+                    env_value_mode: same.env_value_mode,
                     ..SessionOptions::default()
                 },
                 no_limits: members.get("sessionLimits") == Some(&Value::Null),

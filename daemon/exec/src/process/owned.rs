@@ -21,9 +21,9 @@ pub struct OwnedProcess {
     pub pid: u32,
     /// Standard output; with `Io::Merged` also standard error.
     pub output: Option<OutputPipe>,
-    /// Standard error, with `Io::Piped`.
+    /// Standard error, with `Io::Piped` and `Io::Served`.
     pub errors: Option<OutputPipe>,
-    /// Standard input, with `Io::Piped`.
+    /// Standard input, with `Io::Piped` and `Io::Served`.
     pub input: Option<InputPipe>,
     /// The socket to the command, with `Io::Terminal`.
     #[cfg(unix)]

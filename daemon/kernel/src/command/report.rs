@@ -54,6 +54,7 @@ impl Command {
             | Self::GuardLeft(_)
             | Self::LiftGuards
             | Self::Assessed(_)
+            | Self::AssessAgain(_)
             | Self::HooksAnswered { .. }
             | Self::StopAnswered(_)
             | Self::HooksNoted { .. }
@@ -99,6 +100,7 @@ impl Command {
             | Self::SetModel(_)
             | Self::SetReasoningEffort { .. }
             | Self::UpdateOptions(_)
+            | Self::SwitchMcpServer(..)
             | Self::ChangePermissions(_)
             | Self::SelectAgent(_)
             | Self::PlanChanged(_)

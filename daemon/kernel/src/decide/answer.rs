@@ -318,7 +318,7 @@ pub(super) fn user_input(
         result: ToolResult {
             detailed_content: Some(text.clone()),
             content: text,
-            binary_results_for_llm: None,
+            ..ToolResult::default()
         },
         telemetry: None,
         delivered: Vec::new(),

@@ -148,7 +148,13 @@ impl Life {
                 self.orders.recv().await
             }
             Err(ConnectError::Cancelled) => self.orders.recv().await,
-            Err(ConnectError::Failed(why)) => self.failed(why).await,
+            Err(ConnectError::Failed(why)) => {
+                if config.keeps_tools {
+                    let (cache, of) = (self.setup.cache.clone(), config.fingerprint());
+                    tokio::task::spawn_blocking(move || cache.note_failure(&of));
+                }
+                self.failed(why).await
+            }
         }
     }
 
@@ -272,7 +278,9 @@ impl Life {
         tokio::time::timeout(CLOSED_WITHIN, closed).await.ok();
         if let Some(process) = &connected.process {
             // Its input is closed, which most programs take as their end.
-            tokio::time::timeout(CLOSED_WITHIN, process.exit()).await.ok();
+            tokio::time::timeout(CLOSED_WITHIN, process.exit())
+                .await
+                .ok();
             process.end().await;
         }
         if let Some(errors) = connected.errors {

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::child::{Beginning, is_at_work, status};
 use super::tree::Tree;
 use crate::hook::HookCell;
+use crate::mcp::McpCell;
 use crate::publish::Upstream;
 use crate::session::actor::Actor;
 use crate::session::clients::SharedClients;
@@ -41,6 +42,8 @@ pub(in crate::session) struct Inheritance {
     pub(in crate::session) roster: Arc<Roster>,
     /// The hooks of files, which hold for all below.
     pub(in crate::session) hooks: HookCell,
+    /// The MCP servers, which serve all below.
+    pub(in crate::session) mcp: McpCell,
     /// The apps whose hooks guard the session at the top.
     pub(in crate::session) guards: ClientGuards,
     /// Counts how often the parent has handed down changes; the higher number is the newer one.
@@ -175,6 +178,7 @@ impl Actor {
         if !self.hooks.inherited {
             self.hooks.inherited = true;
             self.hooks.files = inheritance.hooks.below();
+            self.mcp.inherit(&inheritance.mcp);
         }
         self.take_agent_hooks();
         self.hooks.guards_above = inheritance.guards;
@@ -299,6 +303,7 @@ impl Actor {
             streaming: streaming.unwrap_or(true),
             roster: self.subagents.roster(),
             hooks: self.hooks.files.clone(),
+            mcp: self.mcp.cell.clone(),
             guards: self.guards().clone(),
             generation: self.subagents.handed_down,
         }

@@ -7,10 +7,10 @@ use loopd_proto::session::SessionOptions;
 
 use super::agent::model_of;
 use super::builtin;
-use super::discover::{host, look, places, shown};
+use super::discover::{host, look, mcp_places, places, shown};
 use super::file_commands::{self, CommandPlaces};
 use super::model::route_of_launch;
-use crate::discovery::{Problem, instructions, mcp, skills};
+use crate::discovery::{Problem, instructions, skills};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
@@ -34,6 +34,7 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
     let mut agents = RosterInput::of_session(&options, &cwd, host.clone(), trust);
     agents.plugins.extend(launch.plugins());
     let hooks = super::hook_list::load(&context, &cwd).await;
+    let servers = mcp_places(&context, Some(&cwd));
     let places = CommandPlaces {
         host: host.clone(),
         cwd: cwd.clone(),
@@ -51,12 +52,13 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
         problems.extend(instructions::discover(&places).problems);
         let folders = skills::folders(Some(&host), &projects, &[]);
         problems.extend(skills::discover(&folders).problems);
-        let workspace = projects.first().map(PathBuf::as_path);
-        problems.extend(mcp::discover(&host, workspace).problems);
         (problems, roster)
     })
     .await?;
     found.extend(hooks.notices().cloned());
+    let store = context.app.services.store.as_ref();
+    let servers = crate::trust::load_servers(store, servers).await;
+    found.extend(servers.problems);
     found.extend(commands.problems);
     let route = route_of_launch(&context);
     for agent in roster.custom() {
