@@ -13,6 +13,6 @@ mod web;
 
 pub use cell::{KnownServer, McpCell, ServerState};
 pub use launcher::ProcessLauncher;
-pub use lookup::{LookupMode, McpLookup};
+pub use lookup::{LookupMode, McpLookup, TokensOf};
 pub use resolve::{Variables, resolve};
 pub use web::LaunchWeb;

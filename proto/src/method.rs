@@ -475,6 +475,14 @@ methods! {
     "session.mcp.setEnvValueMode" McpSetEnvValueMode(mcp::EnvValueModeParams) -> mcp::EnvValueModeSet;
     /// Removes the MCP server that a vendor's runtime adds by itself; this daemon adds none.
     "session.mcp.removeGitHub" McpRemoveGitHub(session::Of) -> mcp::Removed;
+    /// Provides a token for an MCP server that wants one, or declines to.
+    "session.mcp.oauth.handlePendingRequest" McpOauthAnswer(mcp::OauthAnswerParams) -> session::Success;
+    /// Connects a remote MCP server anew, with a login if it wants one.
+    "session.mcp.oauth.login" McpOauthLogin(mcp::LoginParams) -> mcp::LoginStarted;
+    /// Lets the model of a session answer for an MCP server.
+    "session.mcp.executeSampling" McpExecuteSampling(mcp::SamplingParams) -> mcp::SamplingResult;
+    /// Stops letting the model answer for an MCP server.
+    "session.mcp.cancelSamplingExecution" McpCancelSampling(mcp::CancelSamplingParams) -> mcp::SamplingCancelled;
     /// Lists one page of the resources of a connected MCP server.
     "session.mcp.resources.list" McpResourcesList(mcp::PageParams) -> serde_json::Value;
     /// Lists one page of the resource templates of a connected MCP server.

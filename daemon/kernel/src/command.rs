@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use ulid::Ulid;
 
 use loopd_proto::event::agent::Stance;
-use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction};
+use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction, ElicitationRequested};
 use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::HookEnd;
@@ -288,11 +288,7 @@ pub enum Command {
         request: RequestId,
         response: AutoModeSwitch,
     },
-    Elicit {
-        request: RequestId,
-        message: String,
-        schema: Value,
-    },
+    Elicit(Box<ElicitationRequested>),
     AnswerElicitation {
         request: RequestId,
         action: ElicitationAction,

@@ -173,11 +173,7 @@ pub fn decide(
         Command::AnswerAutoModeSwitch { request, response } => {
             Ok(model_switch::answered(state, &request, response, env))
         }
-        Command::Elicit {
-            request,
-            message,
-            schema,
-        } => Ok(answer::elicit(request, message, schema)),
+        Command::Elicit(asked) => Ok(answer::elicit(*asked)),
         Command::AnswerElicitation {
             request,
             action,

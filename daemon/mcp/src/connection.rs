@@ -12,24 +12,28 @@ use rmcp::model::{
     ServerPeerInfo,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::open::{ConnectError, Connected, connect};
+use crate::asking::Asking;
 use crate::config::{LONGEST_CALL, ServerConfig};
 use crate::handler::{CallGuard, Calls, Handler, Progress};
 use crate::http::Refused;
 use crate::port::CallRef;
+use crate::prompts::{ServerPrompt, read_list};
 use crate::result::CallResult;
 use crate::tap::Tap;
-use crate::tools::{MOST_TOOLS, ServerTool, read_page};
+use crate::tools::{MOST_TOOLS, ServerTool, ToolKind, read_page, resource_tools};
 
 /// How often a server may ask for more input before it answers a call.
 const MOST_ROUNDS: usize = 10;
 /// The most pages of a list.
 const MOST_PAGES: usize = 100;
+/// The longest text about a tool that is left out.
+const LONGEST_PROBLEM: usize = 500;
 /// How long telling a server that a request is cancelled may take.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(1);
 
@@ -78,6 +82,7 @@ pub(crate) struct Connection {
     pub(super) calls: Arc<Calls>,
     pub(super) tap: Arc<Tap>,
     pub(super) refused: Refused,
+    pub(super) asking: Asking,
     /// What the server said about itself.
     pub(super) greeting: Value,
 }
@@ -116,6 +121,38 @@ impl Connection {
 
     /// Asks for all tools. Returns those that can be used, and what is wrong with others.
     pub(crate) async fn list_tools(
+        &self,
+        config: &ServerConfig,
+    ) -> Result<(Vec<ServerTool>, Vec<String>), CallError> {
+        let (mut tools, mut problems) = self.list_called(config).await?;
+        if self.can("resources") {
+            let known = |tool: &ServerTool| config.tools.lets_through(&tool.name);
+            tools.extend(resource_tools().into_iter().filter(known));
+        }
+        for problem in &mut problems {
+            problem.truncate(LONGEST_PROBLEM);
+        }
+        Ok((tools, problems))
+    }
+
+    /// Asks for the prompts. A server whose prompts cannot be listed has none.
+    pub(crate) async fn list_prompts(&self, config: &ServerConfig) -> Vec<ServerPrompt> {
+        if !self.can("prompts") {
+            return Vec::new();
+        }
+        let listed = self.request_by_name("prompts/list", json!({}), config.startup_timeout);
+        match listed.await {
+            Ok(listed) => read_list(&listed),
+            Err(error) => {
+                self.handler
+                    .log
+                    .add(&format!("its prompts could not be listed: {error}"));
+                Vec::new()
+            }
+        }
+    }
+
+    async fn list_called(
         &self,
         config: &ServerConfig,
     ) -> Result<(Vec<ServerTool>, Vec<String>), CallError> {
@@ -215,6 +252,46 @@ impl Connection {
         Err(CallError::Unreadable(why))
     }
 
+    /// Lists the resources of the server and their templates, or reads one.
+    pub(crate) async fn use_resources(
+        &self,
+        kind: ToolKind,
+        call: Call,
+    ) -> Result<CallResult, CallError> {
+        let _guard = self.calls.begin(call.label.clone());
+        let argument = |name: &str| call.arguments.get(name).cloned();
+        let asked = async {
+            match kind {
+                ToolKind::ReadResource => {
+                    let params = json!({"uri": argument("uri")});
+                    let read = self.request_by_name("resources/read", params, call.timeout);
+                    Ok(CallResult::read_resource(&read.await?))
+                }
+                ToolKind::Call | ToolKind::ListResources => {
+                    let params = match argument("cursor") {
+                        Some(cursor) => json!({"cursor": cursor}),
+                        None => json!({}),
+                    };
+                    let listed = self.request_by_name("resources/list", params, call.timeout);
+                    let mut listed = listed.await?;
+                    // Not every server has templates.
+                    let templates = "resources/templates/list";
+                    let templates = self.request_by_name(templates, json!({}), call.timeout);
+                    if let (Some(listed), Ok(templates)) = (listed.as_object_mut(), templates.await)
+                        && let Some(templates) = templates.get("resourceTemplates")
+                    {
+                        listed.insert("resourceTemplates".to_owned(), templates.clone());
+                    }
+                    Ok(CallResult::of_text(listed.to_string()))
+                }
+            }
+        };
+        tokio::select! {
+            asked = asked => asked,
+            () = call.cancel.cancelled() => Err(CallError::Cancelled),
+        }
+    }
+
     /// Answers what a server wants to know before it goes on with a call.
     async fn answers(&self, asked: InputRequests) -> Result<BTreeMap<String, Value>, CallError> {
         let mut answers = BTreeMap::new();
@@ -276,6 +353,11 @@ impl Connection {
                     }
                 }
                 () = tokio::time::sleep_until(due.min(end)) => {
+                    if self.asking.is_open() && Instant::now() < end {
+                        // The server waits for a person.
+                        due = Instant::now() + order.timeout;
+                        continue;
+                    }
                     self.cancel(handle, "the request took too long").await;
                     return Err(CallError::Timeout(order.timeout));
                 }

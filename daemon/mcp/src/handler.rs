@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
+use crate::asking::Asking;
 use crate::log::ServerLog;
 use crate::port::{CallRef, Elicitation, ElicitationAnswer, HostSession, ServerNews};
 
@@ -57,8 +58,9 @@ pub(crate) struct Handler {
     pub(crate) session: Arc<dyn HostSession>,
     pub(crate) log: ServerLog,
     pub(crate) calls: Arc<Calls>,
-    /// Woken when the server says that its tools have changed.
-    pub(crate) tools_changed: Arc<Notify>,
+    pub(crate) asking: Asking,
+    /// Woken when the server says that its tools or prompts have changed.
+    pub(crate) lists_changed: Arc<Notify>,
 }
 
 /// The calls that run on a connection.
@@ -193,6 +195,7 @@ impl Handler {
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
         let call = self.calls.asker();
+        let _open = self.asking.begin();
         match self.session.elicit(&self.server, call, asked).await {
             ElicitationAnswer::Accepted(Some(content)) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)
@@ -210,6 +213,7 @@ impl Handler {
     ) -> Result<CreateMessageResult, ErrorData> {
         let request = serde_json::to_value(&params).unwrap_or_default();
         let call = self.calls.asker();
+        let _open = self.asking.begin();
         let answer = self.session.sample(&self.server, call, request).await;
         let answer = answer.map_err(|why| ErrorData::invalid_request(why, None))?;
         serde_json::from_value(answer).map_err(|error| {
@@ -317,10 +321,11 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.tools_changed.notify_one();
+        self.lists_changed.notify_one();
     }
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.lists_changed.notify_one();
         self.tell(ServerNews::PromptsChanged);
     }
 
@@ -351,7 +356,6 @@ pub(crate) fn client_config() -> ClientConfig {
         "protocolVersion": rmcp::model::ProtocolVersion::LATEST_WITH_INITIALIZE,
         "capabilities": {
             "roots": {"listChanged": false},
-            "sampling": {},
             "elicitation": {"form": {}, "url": {}},
             "extensions": {"io.modelcontextprotocol/tasks": {}},
         },

@@ -23,6 +23,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
+use crate::asking::Asking;
 use crate::port::{
     AuthChallenge, AuthReason, HttpFailure, HttpMethod, HttpPort, HttpRequest, HttpResponse,
     TokenSource,
@@ -52,6 +53,7 @@ pub(crate) struct McpHttp {
     pub(crate) tap: Arc<Tap>,
     pub(crate) tokens: Option<Arc<dyn TokenSource>>,
     pub(crate) refused: Refused,
+    pub(crate) asking: Asking,
 }
 
 /// Whether the server refused the last request for want of a token.
@@ -96,7 +98,10 @@ impl McpHttp {
             let challenge = challenge(response, reason, token).await;
             let header = challenge.www_authenticate.clone().unwrap_or_default();
             let obtained = match &self.tokens {
-                Some(tokens) if tries < MOST_TOKENS => tokens.obtain(challenge).await.is_ok(),
+                Some(tokens) if tries < MOST_TOKENS => {
+                    let _open = self.asking.begin();
+                    tokens.obtain(challenge).await.is_ok()
+                }
                 _ => false,
             };
             if !obtained {

@@ -4,6 +4,7 @@
 //! needed and never awaited by anybody who does not need it; until it is there, the tools that it had
 //! last time are offered. `port` is what the daemon provides: processes, HTTP, and the session.
 
+mod asking;
 mod cache;
 pub mod config;
 mod connection;
@@ -13,6 +14,7 @@ mod http;
 mod log;
 pub mod naming;
 pub mod port;
+mod prompts;
 mod result;
 mod server;
 mod stdio;
@@ -24,6 +26,7 @@ pub use connection::{Call, CallError};
 pub use handler::Progress;
 pub use host::{Host, OfferedTool, offered};
 pub use log::ServerLog;
+pub use prompts::{PromptArgument, ServerPrompt, prompt_text};
 pub use result::{Binary, CallResult};
 pub use server::{Server, ServerStatus, StatusReport};
-pub use tools::{ServerTool, TaskSupport};
+pub use tools::{ServerTool, TaskSupport, ToolKind};

@@ -181,6 +181,9 @@ pub trait HostSession: Send + Sync + 'static {
         request: Value,
     ) -> BoxFuture<'_, Result<Value, String>>;
 
+    /// Returns the time in milliseconds since 1970.
+    fn now_ms(&self) -> u64;
+
     /// Returns the directories that the session works in.
     fn roots(&self) -> Vec<PathBuf>;
 

@@ -61,6 +61,13 @@ impl CallResult {
         read
     }
 
+    pub(crate) fn of_text(text: String) -> Self {
+        Self {
+            text: visible(&text).into_owned(),
+            ..Self::default()
+        }
+    }
+
     /// Reads the result of `resources/read`.
     pub(crate) fn read_resource(result: &Value) -> Self {
         let mut read = Self::default();

@@ -19,8 +19,9 @@ use crate::config::ServerConfig;
 use crate::connection::{Call, CallError, Connection};
 use crate::log::ServerLog;
 use crate::port::{Ports, TokenSource};
+use crate::prompts::ServerPrompt;
 use crate::result::CallResult;
-use crate::tools::ServerTool;
+use crate::tools::{ServerTool, ToolKind};
 
 /// How long a caller waits for a server beyond the time that the server has to start.
 const WAIT_BEYOND_START: Duration = Duration::from_secs(5);
@@ -61,6 +62,7 @@ pub(crate) struct Known {
     attempt: u64,
     /// Its tools; `None` if they were never known.
     tools: Option<Arc<Vec<ServerTool>>>,
+    prompts: Arc<Vec<ServerPrompt>>,
     problems: Arc<Vec<String>>,
     instructions: Option<Arc<str>>,
     /// Whether it failed last time, so that nobody waits for it.
@@ -114,6 +116,7 @@ impl Server {
                 phase: Phase::Idle,
                 attempt: 0,
                 tools: None,
+                prompts: Arc::default(),
                 problems: Arc::default(),
                 instructions: None,
                 fails: false,
@@ -147,6 +150,11 @@ impl Server {
     /// Returns its tools; `None` if they were never known.
     pub fn tools(&self) -> Option<Arc<Vec<ServerTool>>> {
         self.known.borrow().tools.clone()
+    }
+
+    /// Returns its prompts, as far as they are known.
+    pub fn prompts(&self) -> Arc<Vec<ServerPrompt>> {
+        self.known.borrow().prompts.clone()
     }
 
     pub fn report(&self) -> StatusReport {
@@ -208,6 +216,10 @@ impl Server {
     }
 
     /// Gives an order to the task of the server, which begins if it does not run.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the server keeps the handle and `close` waits for it"
+    )]
     fn order(self: &Arc<Self>, order: Control) {
         let mut task = self.task.lock();
         if task.as_ref().is_none_or(|task| task.handle.is_finished()) {
@@ -301,17 +313,29 @@ impl Server {
             connection = self.connection() => connection?,
             () = call.cancel.cancelled() => return Err(CallError::Cancelled),
         };
-        let called = connection.call(call).await;
+        let called = match self.kind_of(&call.tool) {
+            ToolKind::Call => connection.call(call).await,
+            kind => connection.use_resources(kind, call).await,
+        };
         if called == Err(CallError::Forgotten) {
             self.order(Control::Forgotten);
         }
         called
     }
 
+    fn kind_of(&self, tool: &str) -> ToolKind {
+        let tools = self.tools();
+        let mut tools = tools.iter().flat_map(|tools| tools.iter());
+        tools
+            .find(|it| it.name == tool)
+            .map_or(ToolKind::Call, |it| it.kind)
+    }
+
     /// Asks the server for its tools.
     pub async fn list_tools(self: &Arc<Self>) -> Result<Vec<ServerTool>, CallError> {
         let connection = self.connection().await?;
-        let (tools, _) = connection.list_tools(&self.config()).await?;
+        let (mut tools, _) = connection.list_tools(&self.config()).await?;
+        tools.retain(|tool| tool.kind == ToolKind::Call);
         Ok(tools)
     }
 

@@ -29,9 +29,24 @@ pub struct ServerTool {
     pub read_only: bool,
     #[serde(default)]
     pub task_support: TaskSupport,
+    #[serde(default)]
+    pub kind: ToolKind,
     /// What the tool says about its user interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ui: Option<Value>,
+}
+
+/// What a tool does on its server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolKind {
+    /// It is a tool of the server.
+    #[default]
+    Call,
+    /// It lists the resources of the server and their templates.
+    ListResources,
+    /// It reads a resource of the server.
+    ReadResource,
 }
 
 /// Whether a call of a tool may or must be a task.
@@ -114,8 +129,40 @@ fn read_tool(tool: &Value) -> Result<ServerTool, String> {
             Some("optional") => TaskSupport::Optional,
             _ => TaskSupport::Forbidden,
         },
+        kind: ToolKind::Call,
         ui: tool.pointer("/_meta/ui").cloned(),
     })
+}
+
+/// Returns the tools by which models use the resources of a server.
+pub(crate) fn resource_tools() -> [ServerTool; 2] {
+    let tool =
+        |name: &str, kind, description: &str, properties: Value, required: Value| ServerTool {
+            name: name.to_owned(),
+            title: None,
+            description: description.to_owned(),
+            schema: json!({"type": "object", "properties": properties, "required": required}),
+            read_only: true,
+            task_support: TaskSupport::Forbidden,
+            kind,
+            ui: None,
+        };
+    [
+        tool(
+            "list_resources",
+            ToolKind::ListResources,
+            "Lists the resources that this server has, and the templates of addresses of further ones.",
+            json!({"cursor": {"type": "string", "description": "`nextCursor` of the page before."}}),
+            json!([]),
+        ),
+        tool(
+            "read_resource",
+            ToolKind::ReadResource,
+            "Reads a resource of this server.",
+            json!({"uri": {"type": "string", "description": "The address of the resource."}}),
+            json!(["uri"]),
+        ),
+    ]
 }
 
 /// Vendors want the type and the properties to be there.

@@ -1,5 +1,6 @@
 //! The servers of one session. Its sub-agents use the same ones.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,6 +10,8 @@ use loopd_proto::event::mcp::{LoadedServer, McpSource, McpStatus, McpTransport, 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::discovery::content_hash::ContentHash;
+use crate::discovery::mcp::McpDefinition;
 use crate::trust::OwnContent;
 
 /// A server that a session knows, whether it is used or not.
@@ -59,6 +62,8 @@ struct Own {
     /// What people were told.
     told: Vec<String>,
     seen: Vec<OwnContent>,
+    /// What servers of plugins said when they were first seen.
+    plugins: BTreeMap<String, ContentHash>,
 }
 
 impl McpCell {
@@ -96,6 +101,20 @@ impl McpCell {
         let changed = own.known != known;
         own.known = known;
         changed
+    }
+
+    /// Returns what servers of plugins said when they were first seen.
+    pub(super) fn plugins(&self) -> BTreeMap<String, ContentHash> {
+        self.0.own.lock().plugins.clone()
+    }
+
+    /// Keeps what servers of plugins say now, unless they were seen before.
+    pub(super) fn see_plugins(&self, servers: &[McpDefinition]) {
+        let mut own = self.0.own.lock();
+        for server in servers.iter().filter(|it| it.source == McpSource::Plugin) {
+            let seen = own.plugins.entry(server.name.clone());
+            seen.or_insert_with(|| server.hash.clone());
+        }
     }
 
     /// Returns whether there are any servers, here or above.

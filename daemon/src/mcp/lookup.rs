@@ -63,7 +63,9 @@ impl McpLookup {
         let cell = self.cell.clone();
         let _alone = cell.lock().await;
         let store = self.services.store.clone();
-        let gated = trust::load_servers(store.as_ref(), self.places.clone()).await;
+        let plugins = cell.plugins();
+        let gated = trust::load_servers(store.as_ref(), self.places.clone(), &plugins).await;
+        cell.see_plugins(&gated.usable);
         let mut notices = cell.new_notices(gated.notices());
         let own = cell.new_content(gated.own.clone());
         if !own.is_empty() {

@@ -110,7 +110,7 @@ impl Actor {
         let now = services.clock.now().0;
         let file_masks = FileMasks::default();
         let transcript = Transcript::new(id.clone(), services.session_folder(&id));
-        let mcp = SessionMcp::new(&id, &mailbox);
+        let mcp = SessionMcp::new(&id, &services, &mailbox);
         #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
         let epoch = services.clock.id().0 as u64;
         Self {
@@ -236,7 +236,7 @@ impl Actor {
             }
             Message::SendAndWait(wanted) => self.send_and_wait(*wanted).await,
             Message::Mcp(message) => {
-                self.take_mcp(message);
+                self.take_mcp(message).await;
                 Flow::Go
             }
             Message::Report(command) => self.report(*command).await,
@@ -286,13 +286,8 @@ impl Actor {
                 }
                 flow
             }
-            Message::Elicit {
-                request,
-                message,
-                schema,
-                reply,
-            } => {
-                self.elicit(request, message, schema, reply).await;
+            Message::Elicit { asked, reply } => {
+                self.elicit(asked, reply).await;
                 Flow::Go
             }
             Message::RunClientCommand { name, args, reply } => {

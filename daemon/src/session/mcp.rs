@@ -1,25 +1,36 @@
 //! The MCP servers of a session: when they are looked for, and what clients are told about them.
 
 mod port;
+mod tokens;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loopd_mcp::Server;
 use loopd_mcp::naming;
+use loopd_mcp::port::HttpPort;
 use loopd_proto::event::Ephemeral;
-use loopd_proto::event::mcp::{ListChanged, LoadedServer, McpStatus, ServersLoaded, StatusChanged};
-use loopd_proto::id::SessionId;
+use loopd_proto::event::ask::ElicitationRequested;
+use loopd_proto::event::mcp::{
+    ListChanged, LoadedServer, McpStatus, OauthCompleted, OauthOutcome, OauthRequired,
+    ServersLoaded, StatusChanged,
+};
+use loopd_proto::id::{RequestId, SessionId};
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use self::port::SessionPort;
+use self::tokens::ClientTokens;
 use super::actor::Actor;
+use super::ask::ElicitationAnswer;
 use super::effects::Reporter;
 use super::{Message, SessionError, SessionHandle};
+use crate::client::ClientId;
 use crate::discovery::mcp::McpPlaces;
-use crate::mcp::{LookupMode, McpCell, McpLookup};
+use crate::launch::Launch;
+use crate::mcp::{LaunchWeb, LookupMode, McpCell, McpLookup, TokensOf};
+use crate::services::Services;
 use crate::tool::mcp::McpTool;
 use crate::trust;
 use loopd_kernel::command::Command;
@@ -39,6 +50,10 @@ pub(super) struct SessionMcp {
     told: BTreeMap<String, (McpStatus, Option<String>)>,
     /// What a client said about itself to the user interfaces of tools.
     pub(super) app_context: Map<String, Value>,
+    /// The clients that provide tokens, each with the name of its offer.
+    providers: Vec<(ClientId, String)>,
+    /// Who waits for a token.
+    wanted_tokens: HashMap<RequestId, oneshot::Sender<Option<String>>>,
 }
 
 /// What reaches a session about its servers.
@@ -54,6 +69,26 @@ pub enum McpMessage {
     SetAppContext(Map<String, Value>),
     /// Something that clients are told.
     Tell(Box<Ephemeral>),
+    /// A server asks a person something.
+    Elicit {
+        asked: Box<ElicitationRequested>,
+        reply: oneshot::Sender<ElicitationAnswer>,
+    },
+    /// A client provides tokens from now on, under this name.
+    ProvideTokens(ClientId, String),
+    /// It does not any more.
+    ProvideNoTokens(String),
+    /// A server wants a token.
+    AskForToken {
+        asked: Box<OauthRequired>,
+        reply: oneshot::Sender<Option<String>>,
+    },
+    /// A client answers with a token or without; the reply says whether somebody waited for it.
+    TokenAnswered {
+        request: RequestId,
+        token: Option<String>,
+        reply: Option<oneshot::Sender<bool>>,
+    },
 }
 
 impl SessionHandle {
@@ -82,6 +117,41 @@ impl SessionHandle {
         self.post_mcp(McpMessage::Tell(Box::new(event)))
     }
 
+    /// Lets a client be asked for the tokens of servers.
+    pub fn provide_tokens(
+        &self,
+        client: ClientId,
+        name: String,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        self.post_mcp(McpMessage::ProvideTokens(client, name))
+    }
+
+    pub fn provide_no_tokens(
+        &self,
+        name: String,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        self.post_mcp(McpMessage::ProvideNoTokens(name))
+    }
+
+    /// Answers a server's wish for a token; returns whether somebody waited for it.
+    pub fn answer_token(
+        &self,
+        request: RequestId,
+        token: Option<String>,
+    ) -> impl Future<Output = Result<bool, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::Mcp(McpMessage::TokenAnswered {
+            request,
+            token,
+            reply: Some(reply),
+        }));
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::Ended(id))
+        }
+    }
+
     /// Sends a message and waits until the session has taken it.
     fn post_mcp(
         &self,
@@ -97,13 +167,23 @@ impl SessionHandle {
 }
 
 impl SessionMcp {
-    pub(super) fn new(id: &SessionId, mailbox: &mpsc::Sender<Message>) -> Self {
+    pub(super) fn new(
+        id: &SessionId,
+        services: &Arc<Services>,
+        mailbox: &mpsc::Sender<Message>,
+    ) -> Self {
         Self {
             cell: McpCell::default(),
-            port: Arc::new(SessionPort::new(id.clone(), mailbox.clone())),
+            port: Arc::new(SessionPort::new(
+                id.clone(),
+                services.clone(),
+                mailbox.clone(),
+            )),
             brought: BTreeMap::new(),
             told: BTreeMap::new(),
             app_context: Map::new(),
+            providers: Vec::new(),
+            wanted_tokens: HashMap::new(),
         }
     }
 
@@ -177,8 +257,51 @@ impl Actor {
             cwd: cwd.to_owned(),
             places,
             port: self.mcp.port.clone(),
-            tokens: Arc::new(|_| None),
+            tokens: self.token_source(launch),
         })
+    }
+
+    /// Returns what makes the tokens of servers.
+    fn token_source(&self, launch: &Arc<Launch>) -> TokensOf {
+        let (mailbox, services) = (self.mailbox.clone(), self.services.clone());
+        let http: Arc<dyn HttpPort> = Arc::new(LaunchWeb(Arc::new(launch.http.clone())));
+        Arc::new(move |config| ClientTokens::of(config, &mailbox, &services, http.clone()))
+    }
+
+    /// Asks the clients that provide tokens, if there are any.
+    fn ask_for_token(&mut self, asked: OauthRequired, reply: oneshot::Sender<Option<String>>) {
+        let here = |(client, _): &(ClientId, String)| {
+            let mut attached = self.clients.attachments().iter();
+            attached.any(|attachment| attachment.client.id() == *client)
+        };
+        if !self.mcp.providers.iter().any(here) {
+            // The reply ends without a token.
+            return;
+        }
+        self.mcp
+            .wanted_tokens
+            .retain(|_, waiting| !waiting.is_closed());
+        self.mcp
+            .wanted_tokens
+            .insert(asked.request_id.clone(), reply);
+        self.tell(&Ephemeral::McpOauthRequired(Box::new(asked)));
+    }
+
+    fn token_answered(&mut self, request: RequestId, token: Option<String>) -> bool {
+        let Some(waiting) = self.mcp.wanted_tokens.remove(&request) else {
+            return false;
+        };
+        let outcome = match &token {
+            Some(_) => OauthOutcome::Token,
+            None => OauthOutcome::Cancelled,
+        };
+        // The send fails if the server has stopped waiting.
+        let waited = waiting.send(token).is_ok();
+        self.tell(&Ephemeral::McpOauthCompleted(OauthCompleted {
+            request_id: request,
+            outcome,
+        }));
+        waited
     }
 
     /// Returns the directories that the session works in.
@@ -188,7 +311,7 @@ impl Actor {
         own.chain(more).collect()
     }
 
-    pub(super) fn take_mcp(&mut self, message: McpMessage) {
+    pub(super) async fn take_mcp(&mut self, message: McpMessage) {
         match message {
             McpMessage::News => {}
             McpMessage::Bring {
@@ -202,6 +325,26 @@ impl Actor {
             }
             McpMessage::SetAppContext(context) => self.mcp.app_context = context,
             McpMessage::Tell(event) => self.tell(&event),
+            McpMessage::Elicit { asked, reply } => {
+                if self.clients.can_elicit() {
+                    self.elicit(asked, reply).await;
+                }
+                // Without a client that shows forms the reply ends, which declines.
+            }
+            McpMessage::ProvideTokens(client, name) => self.mcp.providers.push((client, name)),
+            McpMessage::ProvideNoTokens(name) => self.mcp.providers.retain(|(_, it)| *it != name),
+            McpMessage::AskForToken { asked, reply } => self.ask_for_token(*asked, reply),
+            McpMessage::TokenAnswered {
+                request,
+                token,
+                reply,
+            } => {
+                let waited = self.token_answered(request, token);
+                if let Some(reply) = reply {
+                    // The send fails if the client has stopped waiting.
+                    reply.send(waited).ok();
+                }
+            }
         }
     }
 

@@ -1,11 +1,12 @@
 //! Which MCP servers of files may be used.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopd_proto::params::discovery::McpSource;
 use loopd_store::Store;
 
 use super::{OwnContent, TrustedContent, shell_word};
+use crate::discovery::content_hash::ContentHash;
 use crate::discovery::mcp::{McpDefinition, McpPlaces, load};
 use crate::discovery::{Discovered, Problem};
 
@@ -40,7 +41,11 @@ impl GatedServers {
         problems.chain(untrusted).map(|it| it.to_string()).collect()
     }
 
-    fn decide(found: Discovered<McpDefinition>, trusted: &TrustedContent) -> Self {
+    fn decide(
+        found: Discovered<McpDefinition>,
+        trusted: &TrustedContent,
+        plugins: &BTreeMap<String, ContentHash>,
+    ) -> Self {
         let mut gated = Self {
             problems: found.problems,
             ..Self::default()
@@ -55,7 +60,12 @@ impl GatedServers {
                 gated.problems.push(Problem::new(&server.path, what));
             }
             let is_trusted = match &server.folder {
-                Some(folder) => trusted.covers(folder, &server.hash),
+                Some(folder) if trusted.covers(folder, &server.hash) => true,
+                // A client named the plugin, and with it what was in it then.
+                Some(_) if server.source == McpSource::Plugin => plugins
+                    .get(&server.name)
+                    .is_none_or(|seen| *seen == server.hash),
+                Some(_) => false,
                 None => true,
             };
             if !is_trusted {
@@ -80,8 +90,13 @@ impl GatedServers {
 }
 
 /// Loads the servers of files and decides which may be used. If the record of trust cannot be read,
-/// nothing of a project is.
-pub async fn load_servers(store: &dyn Store, places: McpPlaces) -> GatedServers {
+/// nothing of a project is. `plugins` is what servers of plugins inside the project said when they were
+/// first seen; one that says something else now needs trust.
+pub async fn load_servers(
+    store: &dyn Store,
+    places: McpPlaces,
+    plugins: &BTreeMap<String, ContentHash>,
+) -> GatedServers {
     if !places.has_files() {
         // The usual case, in which nothing has to be read.
         return GatedServers::default();
@@ -100,7 +115,7 @@ pub async fn load_servers(store: &dyn Store, places: McpPlaces) -> GatedServers 
         problems.push(Problem::new(&root, what));
         Discovered::default()
     });
-    let mut gated = GatedServers::decide(found, &trusted);
+    let mut gated = GatedServers::decide(found, &trusted, plugins);
     gated.problems.append(&mut problems);
     gated
 }

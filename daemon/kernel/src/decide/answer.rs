@@ -328,13 +328,7 @@ pub(super) fn user_input(
 }
 
 /// Asks people to fill in a form.
-pub(super) fn elicit(request: RequestId, message: String, schema: Value) -> Decision {
-    let asked = ElicitationRequested {
-        request_id: request,
-        message,
-        mode: None,
-        requested_schema: Some(schema),
-    };
+pub(super) fn elicit(asked: ElicitationRequested) -> Decision {
     let mut decision = Decision::default();
     decision
         .store(Durable::Asked(Asked::Elicitation(asked.clone())))

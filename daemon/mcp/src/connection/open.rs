@@ -9,11 +9,13 @@ use rmcp::service::{ClientInitializeError, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientLifecycleMode, serve_client_with_lifecycle};
+use tokio::io::AsyncRead;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::Connection;
+use crate::asking::Asking;
 use crate::config::{Endpoint, Lifecycle, Program, ServerConfig, Transport};
 use crate::handler::Handler;
 use crate::http::{McpHttp, Refused};
@@ -40,7 +42,7 @@ pub(crate) struct Connected {
     /// Cancelled when the connection has ended.
     pub(crate) closed: CancellationToken,
     pub(crate) process: Option<Box<dyn ServerProcess>>,
-    pub(crate) tools_changed: Arc<Notify>,
+    pub(crate) lists_changed: Arc<Notify>,
     /// Reads the standard error of the program.
     pub(crate) errors: Option<JoinHandle<()>>,
 }
@@ -59,16 +61,18 @@ pub(crate) async fn connect(
         log,
         tap: Arc::default(),
         refused: Refused::default(),
-        tools_changed: Arc::default(),
+        lists_changed: Arc::default(),
+        asking: Asking::default(),
     };
+    let asking = opening.asking.clone();
     match &config.transport {
         Transport::Stdio(program) => opening.start(program, cancel).await,
         Transport::Http(endpoint) => {
             let greeted = opening.reach(endpoint, tokens);
             let limit = config.startup_timeout;
             tokio::select! {
-                greeted = tokio::time::timeout(limit, greeted) => {
-                    greeted.unwrap_or_else(|_| Err(too_slow(config)))
+                greeted = asking.within(limit, greeted) => {
+                    greeted.unwrap_or_else(|| Err(too_slow(config)))
                 }
                 () = cancel.cancelled() => Err(ConnectError::Cancelled),
             }
@@ -90,7 +94,8 @@ struct Opening<'a> {
     log: &'a ServerLog,
     tap: Arc<Tap>,
     refused: Refused,
-    tools_changed: Arc<Notify>,
+    lists_changed: Arc<Notify>,
+    asking: Asking,
 }
 
 impl Opening<'_> {
@@ -113,7 +118,7 @@ impl Opening<'_> {
             let why = "its input and output cannot be used".to_owned();
             return Err(ConnectError::Failed(why));
         };
-        let errors = tokio::spawn(self.log.clone().drain(pipes.errors));
+        let errors = read_errors(self.log, pipes.errors);
         let (tap, log) = (self.tap.clone(), self.log.clone());
         let transport = StdioTransport::new(pipes.input, pipes.output, tap, log);
         let limit = self.config.startup_timeout;
@@ -165,6 +170,7 @@ impl Opening<'_> {
             tap: self.tap.clone(),
             tokens,
             refused: self.refused.clone(),
+            asking: self.asking.clone(),
         };
         let mut settings = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str());
         settings.custom_headers = headers;
@@ -185,7 +191,8 @@ impl Opening<'_> {
             session: self.ports.session.clone(),
             log: self.log.clone(),
             calls: Arc::default(),
-            tools_changed: self.tools_changed.clone(),
+            asking: self.asking.clone(),
+            lists_changed: self.lists_changed.clone(),
         })
     }
 
@@ -203,11 +210,15 @@ impl Opening<'_> {
             greeting: self.tap.take_greeting().unwrap_or_default(),
             tap: self.tap,
             refused: self.refused,
+            asking: self.asking,
         });
         let (stop, closed) = (CancellationToken::new(), CancellationToken::new());
         let ends = service.cancellation_token();
         let (stopped, ended) = (stop.clone(), closed.clone());
-        // It ends with the connection, and with the program at the latest.
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it ends with the connection, which `stop` ends"
+        )]
         tokio::spawn(async move {
             let waiting = service.waiting();
             tokio::pin!(waiting);
@@ -227,7 +238,7 @@ impl Opening<'_> {
             stop,
             closed,
             process,
-            tools_changed: self.tools_changed,
+            lists_changed: self.lists_changed,
             errors,
         }
     }
@@ -252,6 +263,12 @@ impl Opening<'_> {
             None => how.to_owned(),
         }
     }
+}
+
+/// Reads what a program writes to its standard error. Whoever ends the program ends this.
+#[expect(clippy::disallowed_methods, reason = "the caller keeps the handle")]
+fn read_errors(log: &ServerLog, errors: Box<dyn AsyncRead + Send + Unpin>) -> JoinHandle<()> {
+    tokio::spawn(log.clone().drain(errors))
 }
 
 /// Waits a moment for what a program that has ended wrote last.

@@ -1,7 +1,7 @@
 //! The life of a server: started, connected, ended when idle, started again after a crash.
 
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Known, Phase, Server, Setup};
 use crate::config::ServerConfig;
-use crate::connection::{ConnectError, Connected, connect};
+use crate::connection::{CallError, ConnectError, Connected, Connection, connect};
 use crate::log::ServerLog;
 use crate::port::ServerNews;
+use crate::prompts::ServerPrompt;
 use crate::tools::ServerTool;
 
 /// How often a server is started again by itself before somebody has to need it.
@@ -162,8 +163,7 @@ impl Life {
     async fn failed(&mut self, why: String) -> Option<Control> {
         self.failures += 1;
         tracing::info!(server = %self.name, why, "an MCP server failed");
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let since_ms = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+        let since_ms = self.setup.ports.session.now_ms();
         self.set(Phase::Failed {
             why: why.into(),
             since_ms,
@@ -182,20 +182,20 @@ impl Life {
     async fn stay(&mut self, connected: Connected, config: &Arc<ServerConfig>) -> Over {
         let connection = connected.connection.clone();
         let listed = tokio::select! {
-            listed = connection.list_tools(config) => listed,
+            listed = list(&connection, config) => listed,
             order = self.orders.recv() => {
                 self.close(connected).await;
                 return Over::Ordered(order.unwrap_or(Control::End));
             }
         };
         match listed {
-            Ok((tools, problems)) => {
+            Ok(lists) => {
                 let instructions = connection.instructions();
                 self.update(|known| {
                     known.phase = Phase::Connected(connection.clone());
                     known.instructions = instructions.map(Into::into);
                 });
-                self.take_tools(config, tools, problems);
+                self.take_lists(config, lists);
             }
             Err(error) => {
                 self.close(connected).await;
@@ -213,19 +213,19 @@ impl Life {
                     order => break Over::Ordered(order.unwrap_or(Control::End)),
                 },
                 why = gone(&connected, &self.log) => break Over::Gone(why),
-                () = connected.tools_changed.notified() => {
+                () = connected.lists_changed.notified() => {
                     // A server that never stops saying so is asked now and then.
                     relist_at.get_or_insert(not_before.max(Instant::now()));
                 }
                 () = sleep_until(relist_at), if relist.is_none() => {
                     relist_at = None;
-                    relist = Some(connection.list_tools(config).boxed());
+                    relist = Some(list(&connection, config).boxed());
                 }
                 listed = ready(&mut relist) => {
                     relist = None;
                     not_before = Instant::now() + BETWEEN_LISTS;
                     match listed {
-                        Ok((tools, problems)) => self.take_tools(config, tools, problems),
+                        Ok(lists) => self.take_lists(config, lists),
                         Err(error) => {
                             self.log.add(&format!("its tools could not be listed: {error}"));
                         }
@@ -243,13 +243,13 @@ impl Life {
         over
     }
 
-    /// Takes the tools that the server has now.
-    fn take_tools(
-        &self,
-        config: &Arc<ServerConfig>,
-        tools: Vec<ServerTool>,
-        problems: Vec<String>,
-    ) {
+    /// Takes the tools and prompts that the server has now.
+    fn take_lists(&self, config: &Arc<ServerConfig>, lists: Lists) {
+        let Lists {
+            tools,
+            problems,
+            prompts,
+        } = lists;
         for problem in &problems {
             self.log.add(problem);
         }
@@ -259,6 +259,7 @@ impl Life {
             changed = known.tools.as_ref() != Some(&tools);
             known.tools = Some(tools.clone());
             known.problems = Arc::new(problems);
+            known.prompts = Arc::new(prompts);
         });
         if !changed {
             return;
@@ -302,6 +303,23 @@ impl Life {
     fn tell(&self, news: ServerNews) {
         self.setup.ports.session.news(&self.name, news);
     }
+}
+
+/// What a server offers.
+struct Lists {
+    tools: Vec<ServerTool>,
+    /// What is wrong with tools that are left out.
+    problems: Vec<String>,
+    prompts: Vec<ServerPrompt>,
+}
+
+async fn list(connection: &Connection, config: &ServerConfig) -> Result<Lists, CallError> {
+    let (tools, problems) = connection.list_tools(config).await?;
+    Ok(Lists {
+        tools,
+        problems,
+        prompts: connection.list_prompts(config).await,
+    })
 }
 
 async fn sleep_until(at: Option<Instant>) {

@@ -19,7 +19,7 @@ pub(super) const PROJECT_FILES: [(&str, FileFormat); 7] = [
 ];
 
 /// The file of the user's own servers, in the home of the daemon and in that of Copilot.
-pub const USER_FILE: &str = "mcp-config.json";
+pub(super) const USER_FILE: &str = "mcp-config.json";
 
 /// What the files of different programs look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Slash commands: lists them, and runs one here or in the client that offers it.
 //!
-//! A name belongs to a client's command first, then to a built-in one, then to one of a file.
+//! A name belongs to a client's command first, then to a built-in one, then to one of a file, then to a
+//! prompt of an MCP server.
 
 use loopd_proto::params::command::{
     CommandInfo, CommandKind, Commands, ExecuteParams, Executed, HandlePendingParams, InvokeParams,
@@ -12,6 +13,7 @@ use loopd_proto::session::{ClientCommand, Mode};
 use super::builtin::{self, Builtin};
 use super::discovery_problems;
 use super::file_commands::{self, FileCommand, FileCommands};
+use super::mcp_prompts::{self, PromptCommand};
 use super::run_file_command::{FileCall, FileResult};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
@@ -26,6 +28,7 @@ const MOST_DIFFERENT: usize = 2;
 pub(super) struct AllCommands {
     clients: Vec<ClientCommand>,
     files: FileCommands,
+    prompts: Vec<PromptCommand>,
 }
 
 /// A command of a session.
@@ -33,15 +36,22 @@ enum Found<'a> {
     Client(&'a ClientCommand),
     Builtin(&'static Builtin),
     File(&'a FileCommand),
+    Prompt(&'a PromptCommand),
 }
 
 impl AllCommands {
     pub(super) async fn of(context: &Context, session: &SessionHandle) -> Result<Self, RpcError> {
-        let clients = session.view(|view| (view.commands)()).await?;
+        let seen = session.view(|view| ((view.commands)(), view.mcp.clone()));
+        let (clients, servers) = seen.await?;
+        let prompts = mcp_prompts::of(&servers);
         let mut taken = builtin::names();
         taken.extend(clients.iter().map(|command| command.name.as_str()));
         let files = file_commands::of_session(context, session, &taken).await?;
-        Ok(Self { clients, files })
+        Ok(Self {
+            clients,
+            files,
+            prompts,
+        })
     }
 
     fn find(&self, name: &str) -> Option<Found<'_>> {
@@ -49,7 +59,13 @@ impl AllCommands {
             return Some(Found::Client(command));
         }
         let builtin = builtin::find(name).map(Found::Builtin);
-        builtin.or_else(|| self.files.find(name).map(Found::File))
+        let known = builtin.or_else(|| self.files.find(name).map(Found::File));
+        let mut prompts = self.prompts.iter();
+        known.or_else(|| {
+            prompts
+                .find(|prompt| prompt.name == name)
+                .map(Found::Prompt)
+        })
     }
 
     fn client(&self, name: &str) -> Option<&ClientCommand> {
@@ -64,6 +80,7 @@ impl AllCommands {
         let mut commands: Vec<CommandInfo> = ours.map(Builtin::describe).collect();
         commands.extend(self.clients.iter().map(describe));
         commands.extend(self.files.commands.iter().map(FileCommand::describe));
+        commands.extend(self.prompts.iter().map(PromptCommand::describe));
         commands
     }
 
@@ -202,6 +219,7 @@ async fn run(
             }
         }
         Some(Found::Builtin(builtin)) => builtin.run(context, session, input).await,
+        Some(Found::Prompt(prompt)) => prompt.run(input).await,
         Some(Found::File(command)) => {
             let call = FileCall {
                 context,

@@ -1,5 +1,6 @@
 //! Lists the files that people left for agents and that cannot be used.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use loopd_proto::params::discovery::{FileProblem, Problems, ProblemsParams};
@@ -57,7 +58,7 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
     .await?;
     found.extend(hooks.notices().cloned());
     let store = context.app.services.store.as_ref();
-    let servers = crate::trust::load_servers(store, servers).await;
+    let servers = crate::trust::load_servers(store, servers, &BTreeMap::new()).await;
     found.extend(servers.problems);
     found.extend(commands.problems);
     let route = route_of_launch(&context);

@@ -1,7 +1,6 @@
 //! The MCP servers of a session: listed, started, stopped, switched on and off.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use loopd_mcp::Server;
 use loopd_proto::event::mcp::{LoadedServer, McpStatus};
@@ -84,8 +83,10 @@ pub(super) async fn list(context: Context, params: Of) -> Result<ServerList, Rpc
         ..HostState::default()
     };
     let report = of.cell.report();
+    let now = u64::try_from(context.app.services.clock.now().0).unwrap_or(0);
     for server in &report {
-        sort(server, of.cell.server(&server.name).as_deref(), &mut host);
+        let handle = of.cell.server(&server.name);
+        sort(server, handle.as_deref(), now, &mut host);
     }
     let servers = report.into_iter().map(|server| {
         let handle = of.cell.server(&server.name);
@@ -110,26 +111,21 @@ pub(super) async fn list(context: Context, params: Of) -> Result<ServerList, Rpc
 }
 
 /// Sorts a server into the lists of the host.
-fn sort(server: &LoadedServer, handle: Option<&Server>, host: &mut HostState) {
+fn sort(server: &LoadedServer, handle: Option<&Server>, now: u64, host: &mut HostState) {
     let name = server.name.clone();
-    let now = || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
-    };
     match server.status {
         McpStatus::Connected => host.clients.push(name),
         McpStatus::Pending => host.pending_connections.push(name),
         McpStatus::Disabled => host.disabled_servers.push(name),
         McpStatus::NeedsAuth => {
-            let timestamp = now();
-            host.needs_auth_servers
-                .insert(name, NeedsAuth { timestamp });
+            let asked = NeedsAuth { timestamp: now };
+            host.needs_auth_servers.insert(name, asked);
         }
         McpStatus::Failed => {
             let since = handle.and_then(|it| it.report().since_ms);
             let failure = ServerFailure {
                 message: server.error.clone().unwrap_or_default(),
-                timestamp: since.unwrap_or_else(now),
+                timestamp: since.unwrap_or(now),
             };
             host.failed_servers.insert(name, failure);
         }

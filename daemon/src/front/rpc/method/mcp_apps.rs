@@ -1,7 +1,5 @@
 //! Resources of MCP servers, and what the user interfaces of their tools may ask for.
 
-use std::time::Instant;
-
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::mcp::{AppCallError, AppToolCalled};
 use loopd_proto::id::SessionId;
@@ -157,9 +155,10 @@ pub(super) async fn call_tool(context: Context, params: AppCallParams) -> Result
     }
     let arguments = params.arguments.clone().unwrap_or_default();
     let call = json!({"name": params.tool_name, "arguments": arguments});
-    let started = Instant::now();
+    let clock = &context.app.services.clock;
+    let started = clock.instant();
     let called = server.request("tools/call", call).await;
-    let duration = started.elapsed().as_millis();
+    let duration = clock.instant().duration_since(started).as_millis();
     let failed = |result: &Value| result.get("isError").and_then(Value::as_bool) == Some(true);
     let told = Ephemeral::McpAppCalled(AppToolCalled {
         server_name: params.server_name,
