@@ -35,6 +35,7 @@ pub mod config;
 pub mod home;
 
 // What sessions use.
+pub mod mcp;
 pub mod tool;
 
 pub mod subagent;

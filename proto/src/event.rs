@@ -12,6 +12,7 @@ pub mod budget;
 pub mod fact;
 pub mod fleet;
 pub mod hook;
+pub mod mcp;
 pub mod research;
 pub mod session;
 pub mod skill;
@@ -145,6 +146,14 @@ events! {
         "session.background_tasks_changed" => BackgroundTasksChanged(session::Empty),
         "session.todos_changed" => TodosChanged(session::Empty),
         "session.skills_loaded" => SkillsLoaded(skill::SkillsLoaded),
+        "session.mcp_servers_loaded" => McpServersLoaded(mcp::ServersLoaded),
+        "session.mcp_server_status_changed" => McpStatusChanged(mcp::StatusChanged),
+        "mcp.tools.list_changed" => McpToolsChanged(mcp::ListChanged),
+        "mcp.resources.list_changed" => McpResourcesChanged(mcp::ListChanged),
+        "mcp.prompts.list_changed" => McpPromptsChanged(mcp::ListChanged),
+        "mcp.oauth_required" => McpOauthRequired(Box<mcp::OauthRequired>),
+        "mcp.oauth_completed" => McpOauthCompleted(mcp::OauthCompleted),
+        "mcp_app.tool_call_complete" => McpAppCalled(mcp::AppToolCalled),
         "session.custom_agents_updated" => AgentsUpdated(session::AgentsUpdated),
         "pending_messages.modified" => PendingModified(session::Empty),
         "capabilities.changed" => CapabilitiesChanged(session::CapabilitiesChanged),
@@ -162,6 +171,7 @@ events! {
         "model.call_start" => ModelCallStart(turn::ModelCallStart),
         "model.call_failure" => ModelCallFailure(turn::ModelCallFailure),
         "tool.execution_partial_result" => ToolPartial(tool::ToolPartial),
+        "tool.execution_progress" => ToolProgress(tool::ToolProgress),
         "external_tool.completed" => ExternalToolCompleted(ask::Completed),
         "user_input.requested" => UserInputRequested(ask::UserInputRequested),
         "user_input.completed" => UserInputCompleted(ask::UserInputCompleted),
@@ -210,6 +220,7 @@ impl Ephemeral {
                 | Self::ReasoningDelta(_)
                 | Self::StreamingDelta(_)
                 | Self::ToolPartial(_)
+                | Self::ToolProgress(_)
         )
     }
 }

@@ -159,6 +159,7 @@ pub fn decide(
         Command::HooksNoted { context, ended } => Ok(hooks::noted(context, ended)),
         Command::StopAnswered(answered) => Ok(hooks::stop_answered(state, answered, env)),
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
+        Command::AssessAgain(again) => Ok(tools::assess_again(state, *again)),
         Command::ToolFinished {
             turn,
             call,
@@ -187,11 +188,7 @@ pub fn decide(
         Command::AnswerAutoModeSwitch { request, response } => {
             Ok(model_switch::answered(state, &request, response, env))
         }
-        Command::Elicit {
-            request,
-            message,
-            schema,
-        } => Ok(answer::elicit(request, message, schema)),
+        Command::Elicit(asked) => Ok(answer::elicit(*asked)),
         Command::AnswerElicitation {
             request,
             action,
@@ -216,6 +213,10 @@ pub fn decide(
             settings::inherited::check(state, "options", env)?;
             guard_folders::check_move(state, patch.options.working_directory.as_ref())?;
             Ok(settings::options(state, &patch, env))
+        }
+        Command::SwitchMcpServer(name, switch) => {
+            settings::inherited::check(state, "MCP servers", env)?;
+            Ok(settings::mcp_server(state, name, switch))
         }
         Command::ChangePermissions(change) => {
             settings::inherited::check(state, "permissions", env)?;

@@ -15,13 +15,16 @@ use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::hooks::{SelectedAgentHooks, report_found};
+use super::mcp::look_and_start;
 use super::skills;
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
 use crate::hook::{HookCell, HookLookup};
+use crate::mcp::McpLookup;
 use crate::skill::{SkillCell, SkillLookup};
 use crate::subagent::CancelledBy;
+use crate::tool::mcp::McpTools;
 use crate::turn::prepare::{self, PrepareInput};
 use crate::turn::route::Route;
 use loopd_kernel::command::{Command, Effect, ModelFailure, Prepared, RememberScope};
@@ -176,6 +179,7 @@ impl Actor {
             self.subagents.roster(),
             self.planning(),
             &self.skills_view(),
+            McpTools::new(self.mcp.cell.tools()),
         )
     }
 
@@ -227,6 +231,7 @@ impl Actor {
             self.running.tell_tools(client_tools);
         }
         let lookups = PromptLookups {
+            mcp: self.mcp_lookup(),
             roster: self.roster_lookup(),
             hooks: hook_lookup,
             agent_hooks,
@@ -290,6 +295,7 @@ fn grace(turn: TurnKey, time: Duration) -> Work {
 
 /// What is looked up on disk when messages are prepared.
 struct PromptLookups {
+    mcp: Option<McpLookup>,
     roster: Option<RosterLookup>,
     hooks: Option<HookLookup>,
     agent_hooks: Option<SelectedAgentHooks>,
@@ -329,7 +335,12 @@ async fn prepared(
             roster_lookup.run().await;
         }
     };
-    let (prepared, ()) = tokio::join!(prepare::prepare(input), looked_up);
+    let servers = async {
+        if let Some(lookup) = lookups.mcp {
+            look_and_start(lookup, &reporter).await;
+        }
+    };
+    let (prepared, (), ()) = tokio::join!(prepare::prepare(input), looked_up, servers);
     let (prepared, problems) = prepared?;
     let news = lookups.skill_cell.new_problems(problems);
     skills::report(news, &reporter).await;

@@ -55,6 +55,7 @@ impl Command {
             | Self::HoldGuardFolders(_)
             | Self::LiftGuards(_)
             | Self::Assessed(_)
+            | Self::AssessAgain(_)
             | Self::HooksAnswered { .. }
             | Self::StopAnswered(_)
             | Self::HooksNoted { .. }
@@ -102,6 +103,7 @@ impl Command {
             | Self::SetModel(_)
             | Self::SetReasoningEffort { .. }
             | Self::UpdateOptions(_)
+            | Self::SwitchMcpServer(..)
             | Self::ChangePermissions(_)
             | Self::SelectAgent(_)
             | Self::PlanChanged(_)
