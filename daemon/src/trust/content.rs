@@ -9,7 +9,7 @@ use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{self, GuardRecord, HookDefinition, HookPlaces, PROJECT_SETTINGS};
 use crate::discovery::settings_rules::permissions_hash;
 use crate::discovery::skills::{self, SkillPlaces};
-use crate::discovery::{Host, Problem, commands, mcp};
+use crate::discovery::{Problem, commands, mcp};
 use crate::regular_file;
 
 /// The largest settings that are read.
