@@ -381,6 +381,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             metrics.usage.add(&usage.tokens);
             state.totals.last_call = usage.tokens;
             state.totals.last_credits = usage.nano_credits;
+            if let Some(counted) = usage.counted {
+                let (input, seq) = (usage.tokens.input_tokens, state.seq);
+                let size = &mut state.context_size;
+                size.reported(&usage.model, input, counted, seq);
+            }
         }
     }
     let limits = state.options.session_limits.as_ref();

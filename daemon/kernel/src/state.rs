@@ -17,6 +17,7 @@ use super::answer_cut::AnswerCut;
 use super::autopilot::Autopilot;
 use super::budget::{Spend, WorkedTime};
 use super::changed_shells::ChangedShells;
+use super::context_size::ContextSize;
 use super::fleet::Fleet;
 use super::guards::ClientGuards;
 use super::history::{Entry, History};
@@ -53,6 +54,8 @@ pub struct State {
     /// The system message that the model got last.
     pub system: Option<String>,
     pub history: History,
+    /// What reports of providers say about the size of requests.
+    pub context_size: ContextSize,
     /// First in, first out. Steering messages wait in a list of their own, for the next model call.
     pub queue: Vec<QueueItem>,
     pub steering: Vec<PendingMessage>,
@@ -292,6 +295,7 @@ impl State {
             added_context: Vec::new(),
             system: None,
             history: History::default(),
+            context_size: ContextSize::default(),
             queue: Vec::new(),
             steering: Vec::new(),
             accepted: VecDeque::new(),
