@@ -1,9 +1,18 @@
 //! The context of a session: how much of it is used, how room is made, and what survives that.
 
 mod accounting;
+mod pruning;
 
 use loopd_tests::script::Recorded;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// The options of a session whose model takes so many tokens and has only tools that read.
+fn window(tokens: u64) -> Value {
+    json!({
+        "modelCapabilities": {"limits": {"max_context_window_tokens": tokens}},
+        "availableTools": ["view", "grep", "todowrite"],
+    })
+}
 
 /// Counts the tokens of a request as some other model would: what its texts have, times a factor, and
 /// something for each message.

@@ -219,6 +219,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             for text in std::mem::take(&mut state.added_context) {
                 state.remember(Entry::User(vec![Part::Text(text)]));
             }
+            state.context_size.call_begins();
             let interaction = start.interaction_id.clone().unwrap_or_else(|| "".into());
             let run = runs::current(state).map(std::mem::take).unwrap_or_default();
             state.phase = Phase::Turn(Turn {
@@ -371,6 +372,18 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 turn.stage = Stage::Waiting { until: wait.until };
             }
         }
+        Durable::MakingRoom(_) => {
+            if let Phase::Turn(turn) = &mut state.phase {
+                turn.stage = Stage::MakingRoom;
+            }
+        }
+        Durable::Pruned(pruned) => {
+            for result in &pruned.results {
+                state.history.shorten(result.at, result.text.clone());
+            }
+            state.context_size.conversation_changed();
+            room_made(state);
+        }
         Durable::UsageRecorded(usage) => {
             state.totals.nano_usd = state.totals.nano_usd.saturating_add(usage.nano_usd);
             state.totals.api_duration_ms += usage.duration_ms;
@@ -400,6 +413,17 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => None,
         };
         state.questions.keep_awaited_by(turn);
+    }
+}
+
+/// Lets the turn call its model that waited for room.
+fn room_made(state: &mut State) {
+    if let Phase::Turn(turn) = &mut state.phase
+        && turn.stage == Stage::MakingRoom
+    {
+        turn.stage = Stage::Calling;
+        // The request is made anew, from what the conversation is now.
+        state.context_size.call_begins();
     }
 }
 

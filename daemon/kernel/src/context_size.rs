@@ -32,8 +32,14 @@ const FACTORS: std::ops::RangeInclusive<f64> = 0.5..=2.5;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ContextSize {
     calibrations: BTreeMap<String, Calibration>,
+    /// What the last request was counted as.
+    last: Option<CountedTokens>,
     /// The conversation of the last request whose usage was reported.
     base: Option<Base>,
+    /// Counts how often entries of the conversation were removed or shortened.
+    revision: u32,
+    /// The revision when the running model call began.
+    called_at: u32,
 }
 
 /// How many tokens the conversation had up to a position in the log.
@@ -71,12 +77,26 @@ impl RequestSize {
 }
 
 impl ContextSize {
+    /// Notes that a model call begins.
+    pub(crate) fn call_begins(&mut self) {
+        self.called_at = self.revision;
+    }
+
+    /// Notes that entries of the conversation were removed or shortened.
+    pub(crate) fn conversation_changed(&mut self) {
+        self.revision = self.revision.wrapping_add(1);
+        self.base = None;
+    }
+
     /// Takes the report of a provider about the request of the running turn.
     pub(crate) fn reported(&mut self, model: &str, input: u64, counted: CountedTokens, seq: Seq) {
-        self.base = Some(Base {
-            tokens: counted.conversation,
-            seq,
-        });
+        self.last = Some(counted);
+        if self.called_at == self.revision {
+            self.base = Some(Base {
+                tokens: counted.conversation,
+                seq,
+            });
+        }
         if !is_plausible(input, counted) {
             return;
         }
@@ -104,6 +124,11 @@ impl ContextSize {
             tools: besides - system.min(besides),
             conversation: rounded(number(counted.conversation) * factor),
         }
+    }
+
+    /// Returns what the last request was counted as.
+    pub fn last_counted(&self) -> Option<CountedTokens> {
+        self.last
     }
 
     /// Returns how many tokens of a model one of our own is.

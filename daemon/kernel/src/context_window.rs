@@ -8,6 +8,9 @@ use serde_json::Value;
 /// The most tokens that are kept free for an answer.
 const MOST_OUTPUT: u64 = 32_000;
 
+/// Before a summary is made, old results of tools are shortened: from this part of its threshold on.
+const PRUNE_AT: f64 = 0.75;
+
 /// What a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextWindow {
@@ -68,6 +71,11 @@ impl RoomRules {
             background: background.min(blocking),
             blocking,
         }
+    }
+
+    /// Returns from how many tokens on old results of tools are shortened.
+    pub fn prune_at(&self, window: ContextWindow) -> u64 {
+        part_of(window.prompt_limit(), self.background * PRUNE_AT)
     }
 
     /// Returns from how many tokens on a summary is made while the loop goes on.

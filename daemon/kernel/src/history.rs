@@ -27,6 +27,8 @@ pub enum Entry {
         text: String,
         /// An abort or a crash interrupted the call.
         interrupted: bool,
+        /// The text is only the beginning and the end of what the log has.
+        pruned: bool,
     },
     /// What a tool returned besides its text. It comes after all results of its turn.
     Image {
@@ -140,6 +142,20 @@ impl History {
     /// Returns how many tokens the entries of events after a position in the log have.
     pub fn tokens_after(&self, seq: Seq) -> u64 {
         self.stored_after(seq).iter().map(Stored::tokens).sum()
+    }
+
+    /// Replaces the text of the result at a position in the log by a shorter one.
+    pub(crate) fn shorten(&mut self, at: Seq, shorter: String) {
+        let first = self.entries.partition_point(|stored| stored.seq < at);
+        let same = self.entries.iter_mut().skip(first);
+        let mut same = same.take_while(|stored| stored.seq == at);
+        let found = same.find(|stored| matches!(stored.entry, Entry::Result { .. }));
+        if let Some(stored) = found
+            && let Entry::Result { text, pruned, .. } = &mut stored.entry
+        {
+            (*text, *pruned) = (shorter, true);
+            stored.counted = Counted::default();
+        }
     }
 
     /// Changes the last thing that the model said; `change` says whether it did.

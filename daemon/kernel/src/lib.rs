@@ -31,6 +31,7 @@ pub mod hook;
 mod in_force;
 pub mod model;
 pub mod policy;
+pub mod prune;
 pub mod questions;
 pub mod research;
 pub mod state;

@@ -270,6 +270,8 @@ pub enum Stage {
     Calling,
     /// The provider of the model takes no requests until then; the model is called again afterwards.
     Waiting { until: Timestamp },
+    /// The request would be too large; room is made before the model is called.
+    MakingRoom,
     /// The model asked for tools.
     Tools(Vec<CallState>),
 }
@@ -435,7 +437,7 @@ impl Turn {
     pub fn calls(&self) -> &[CallState] {
         match &self.stage {
             Stage::Tools(calls) => calls,
-            Stage::Calling | Stage::Waiting { .. } => &[],
+            Stage::Calling | Stage::Waiting { .. } | Stage::MakingRoom => &[],
         }
     }
 
@@ -448,7 +450,7 @@ impl Turn {
     pub fn waits_until(&self) -> Option<Timestamp> {
         match self.stage {
             Stage::Waiting { until } if !self.aborting => Some(until),
-            Stage::Waiting { .. } | Stage::Calling | Stage::Tools(_) => None,
+            Stage::Waiting { .. } | Stage::Calling | Stage::MakingRoom | Stage::Tools(_) => None,
         }
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod fleet;
 mod notice;
 mod planning;
 pub(crate) mod research;
+pub(crate) mod room;
 
 use loopd_proto::permission::{PermissionRequest, PermissionRule};
 
@@ -21,6 +22,7 @@ pub(crate) use planning::{
     plan_rejected, still_running,
 };
 pub use planning::{plan_mode, refused_while_planning};
+pub(crate) use room::left_out;
 
 use crate::guards::ClientGuards;
 use crate::tasks::Task;

@@ -6,6 +6,7 @@ use super::actor::Actor;
 use super::view::View;
 use crate::services::Services;
 use crate::turn::route::Route;
+use loopd_kernel::command::RequestFacts;
 use loopd_kernel::context_size::RequestSize;
 use loopd_kernel::context_window::{ContextWindow, RoomRules};
 use loopd_kernel::model::ToolSpec;
@@ -50,6 +51,32 @@ fn counted(state: &State, tools: &[ToolSpec], services: &Services) -> CountedTok
 }
 
 impl Actor {
+    /// Returns the size of the next request of the session and what its model takes.
+    pub(super) fn request_facts(&self) -> RequestFacts {
+        let model = self.state.model_in_force().unwrap_or_default().to_owned();
+        let known = self.window.as_ref().filter(|(of, _)| *of == model);
+        let window = match known {
+            Some((_, window)) => *window,
+            None => window(&self.route(), &model),
+        };
+        let size = &self.state.context_size;
+        let counted = match size.last_counted() {
+            // The system message and the tools are those of the last request, nearly always.
+            Some(last) => CountedTokens {
+                conversation: self.state.conversation_tokens(),
+                ..last
+            },
+            None => self.counted(&self.toolset().specs()),
+        };
+        RequestFacts {
+            window,
+            rules: RoomRules::of(self.state.options.infinite_sessions.as_ref()),
+            size: size.of_request(&model, counted),
+            factor: size.factor(&model),
+            model,
+        }
+    }
+
     /// Counts the next request of the session.
     pub(super) fn counted(&self, tools: &[ToolSpec]) -> CountedTokens {
         counted(&self.state, tools, &self.services)

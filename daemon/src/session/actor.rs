@@ -38,6 +38,7 @@ use crate::subagent::CancelledBy;
 use loopd_exec::keep_alive::KeepAliveGuard;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
+use loopd_kernel::context_window::ContextWindow;
 use loopd_kernel::decide::decide;
 use loopd_kernel::hook::HookNeeds;
 use loopd_kernel::state::State;
@@ -84,6 +85,8 @@ pub(super) struct Actor {
     pub(super) sql: SqlCell,
     pub(super) storage: Storage,
     pub(super) hooks: SessionHooks,
+    /// What the model of the last call takes.
+    pub(super) window: Option<(String, ContextWindow)>,
     /// Since when nobody attends the session and nothing runs in it.
     pub(super) quiet_since: Option<tokio::time::Instant>,
     /// Held while a question is open, so that the daemon waits for a person.
@@ -147,6 +150,7 @@ impl Actor {
             unsettled: UnsettledCall::default(),
             storage: Storage::default(),
             hooks: SessionHooks::new(transcript),
+            window: None,
             quiet_since: None,
             asks: None,
         }

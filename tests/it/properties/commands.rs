@@ -51,6 +51,7 @@ impl Work {
             | Effect::OpenShellAhead
             | Effect::CancelTurn
             | Effect::AwaitProvider { .. }
+            | Effect::KeepOutputs { .. }
             | Effect::AskClients(_)
             | Effect::Withdraw(_)
             | Effect::Resolve { .. }

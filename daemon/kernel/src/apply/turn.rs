@@ -104,6 +104,7 @@ pub(super) fn finished(state: &mut State, complete: &ToolComplete) {
         call: complete.tool_call_id.clone(),
         text,
         interrupted: code == Some(texts::INTERRUPTED_CODE),
+        pruned: false,
     });
     let binaries = complete
         .result

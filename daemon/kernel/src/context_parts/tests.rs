@@ -17,6 +17,7 @@ fn result(id: &str, text: &str) -> Entry {
         call: id.into(),
         text: text.to_owned(),
         interrupted: false,
+        pruned: false,
     }
 }
 

@@ -15,6 +15,7 @@ fn after_reports(conversations: &[u64], factor: f64, besides: u64) -> ContextSiz
     for (at, conversation) in conversations.iter().enumerate() {
         let input = besides + rounded(number(*conversation) * factor);
         let seq = Seq(at as u64);
+        size.call_begins();
         size.reported("m", input, counted(400, 600, *conversation), seq);
     }
     size

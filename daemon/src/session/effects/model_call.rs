@@ -25,13 +25,14 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 type ErrorHooks = Option<(HookContext, Reporter)>;
 
 impl Actor {
-    pub(super) fn call_model(&self, turn: TurnKey) -> Work {
+    pub(super) fn call_model(&mut self, turn: TurnKey) -> Work {
         let tools = self.toolset().specs();
         let model = self.state.model_in_force().unwrap_or_default().to_owned();
         let counted = self.counted(&tools);
         let size = self.state.context_size.of_request(&model, counted);
         let route = self.route();
         let window = account::window(&route, &model);
+        self.window = Some((model.clone(), window));
         let request = ModelRequest {
             model,
             messages: context::messages(&self.state),
