@@ -57,3 +57,4 @@ pub mod client;
 // Values and small parts that every module may use.
 pub mod redaction;
 pub mod regular_file;
+pub mod token_cache;

@@ -3,6 +3,7 @@
 //! `rpc` calls the handle and `session::actor` replies. Every call queues its message before its
 //! first `await`, so that two requests of one connection keep their order.
 
+pub mod account;
 pub mod actor;
 mod ask;
 mod budget;

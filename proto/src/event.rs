@@ -14,6 +14,7 @@ pub mod fleet;
 pub mod hook;
 pub mod mcp;
 pub mod research;
+pub mod room;
 pub mod session;
 pub mod skill;
 pub mod task;
@@ -111,6 +112,8 @@ events! {
         "loopd.clock_stopped" => ClockStopped(session::Empty),
         "loopd.provider_wait" => ProviderWait(budget::ProviderWait),
         "loopd.woken" => Woken(session::Empty),
+        "loopd.making_room" => MakingRoom(room::MakingRoom),
+        "loopd.pruned" => Pruned(room::Pruned),
         "loopd.task_started" => TaskStarted(task::TaskStarted),
         "loopd.enlisted" => SubagentIdentity(Box<agent::SubagentIdentity>),
         "loopd.task_promoted" => TaskPromoted(task::TaskPromoted),

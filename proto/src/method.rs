@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, autopilot, command, completion, daemon, discovery, event_log, fleet, history, hook_list,
-    host, inference, launch, mcp, metadata, model, options, pending, permission, process, provider,
-    queue, research, server, session, settings, shell, skill, stored, task, todo, tool, trust, ui,
-    usage, workspace, worktree,
+    agent, autopilot, command, completion, context, daemon, discovery, event_log, fleet, history,
+    hook_list, host, inference, launch, mcp, metadata, model, options, pending, permission, process,
+    provider, queue, research, server, session, settings, shell, skill, stored, task, todo, tool,
+    trust, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -313,6 +313,14 @@ methods! {
     "session.metadata.setWorkingDirectory" MetadataSetDirectory(metadata::DirectoryParams) -> metadata::Directory;
     /// Records the repository and branch that the session works on.
     "session.metadata.recordContextChange" MetadataRecordContext(metadata::ContextParams) -> server::NoResult;
+    /// Returns how many tokens the next request has, and how many it may have.
+    "session.metadata.contextInfo" MetadataContextInfo(context::ContextInfoParams) -> context::ContextInfoResult;
+    /// Returns how many tokens the messages of the session have for a model.
+    "session.metadata.recomputeContextTokens" MetadataRecomputeTokens(context::RecomputeParams) -> context::Recomputed;
+    /// Returns what takes how much of the next request.
+    "session.metadata.getContextAttribution" MetadataContextAttribution(session::Of) -> context::AttributionResult;
+    /// Lists the largest messages of the conversation.
+    "session.metadata.getContextHeaviestMessages" MetadataHeaviestMessages(context::HeaviestParams) -> context::Heaviest;
     /// Summarises the session in Markdown for a handoff; calls no model.
     "session.history.summarizeForHandoff" HistorySummarize(session::Of) -> history::Handoff;
     /// Cancels a compaction in the background; none runs yet, so nothing is cancelled.

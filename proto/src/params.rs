@@ -4,6 +4,7 @@ pub mod agent;
 pub mod autopilot;
 pub mod command;
 pub mod completion;
+pub mod context;
 pub mod daemon;
 pub mod discovery;
 pub mod event_log;

@@ -27,6 +27,7 @@ mod client_tools;
 mod closed_files;
 mod command_files;
 mod commands;
+mod context;
 mod correlation;
 mod daemon;
 mod declined_permissions;

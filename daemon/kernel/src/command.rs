@@ -5,6 +5,7 @@ mod fleet;
 mod life;
 mod messages;
 mod report;
+mod room;
 mod settings;
 mod slash;
 mod tasks;
@@ -54,6 +55,7 @@ pub use messages::{
     AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
     SendPlace,
 };
+pub use room::{KeptOutput, RequestFacts, RoomNeed};
 pub use settings::{
     AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, McpSwitch, ModelChoice,
     PermissionChange, PermissionsPatch, RuleRemoval, RuleSet,
@@ -269,6 +271,13 @@ pub enum Command {
         turn: TurnKey,
         call: ToolCallId,
         outcome: CallOutcome,
+    },
+    /// The next model call of a turn is large.
+    MakeRoom(Box<RoomNeed>),
+    /// The whole texts of results were saved, so that these can be shortened.
+    OutputsKept {
+        turn: TurnKey,
+        kept: Vec<KeptOutput>,
     },
     /// The provider may take requests again.
     WaitOver {

@@ -20,6 +20,7 @@ mod part;
 mod plan;
 pub mod provider_wait;
 mod queue;
+mod room;
 mod settings;
 mod skills;
 mod tasks;
@@ -125,6 +126,8 @@ pub fn decide(
         Command::ModelFailed { turn, failure } => {
             Ok(turn::model_failed(state, &turn, failure, env))
         }
+        Command::MakeRoom(need) => Ok(room::make(state, &need)),
+        Command::OutputsKept { turn, kept } => Ok(room::outputs_kept(state, &turn, kept)),
         Command::WaitOver { turn } => Ok(provider_wait::over(state, &turn)),
         Command::AgentSpent(spent) => Ok(limits::agent_spent(state, spent, env)),
         Command::AnswerLimits { request, response } => {

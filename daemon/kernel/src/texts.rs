@@ -8,6 +8,7 @@ mod notice;
 mod permission;
 mod planning;
 pub(crate) mod research;
+pub(crate) mod room;
 pub mod skill;
 
 use loopd_proto::permission::PermissionRequest;
@@ -27,6 +28,7 @@ pub(crate) use planning::{
     plan_not_answered, plan_rejected, still_running,
 };
 pub use planning::{plan_mode, refused_while_planning};
+pub(crate) use room::left_out;
 
 use crate::guards::ClientGuards;
 use crate::tasks::Task;

@@ -40,6 +40,7 @@ use crate::subagent::CancelledBy;
 use loopd_exec::keep_alive::KeepAliveGuard;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
+use loopd_kernel::context_window::ContextWindow;
 use loopd_kernel::decide::decide;
 use loopd_kernel::hook::HookNeeds;
 use loopd_kernel::state::State;
@@ -88,6 +89,8 @@ pub(super) struct Actor {
     pub(super) storage: Storage,
     pub(super) hooks: SessionHooks,
     pub(super) mcp: SessionMcp,
+    /// What the model of the last call takes.
+    pub(super) window: Option<(String, ContextWindow)>,
     /// Since when nobody attends the session and nothing runs in it.
     pub(super) quiet_since: Option<tokio::time::Instant>,
     /// Held while a question is open, so that the daemon waits for a person.
@@ -154,6 +157,7 @@ impl Actor {
             storage: Storage::default(),
             hooks: SessionHooks::new(transcript),
             mcp,
+            window: None,
             quiet_since: None,
             asks: None,
         }

@@ -2,6 +2,7 @@
 //! command, also when it panics.
 
 mod model_call;
+mod room;
 mod tool_calls;
 
 use std::time::Duration;
@@ -74,6 +75,9 @@ impl Actor {
             } => return Some(self.run_call(turn, call, origin, grant)),
             Effect::AwaitProvider { turn, until } => {
                 return Some(self.await_provider(turn, until));
+            }
+            Effect::KeepOutputs { turn, results } => {
+                return Some(self.keep_outputs(turn, &results));
             }
             Effect::StartGrace(turn) => return Some(grace(turn, self.grace_time())),
             Effect::OpenShellAhead => self.shells.open_spare(&self.agent_command_context()),

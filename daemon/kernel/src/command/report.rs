@@ -41,6 +41,8 @@ impl Command {
             | Self::ClientsLeft
             | Self::GraceOver { .. }
             | Self::WaitOver { .. }
+            | Self::MakeRoom(_)
+            | Self::OutputsKept { .. }
             | Self::AgentSpent(_)
             | Self::TimeUp
             | Self::Prepared(_)

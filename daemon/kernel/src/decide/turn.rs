@@ -290,6 +290,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
             duration_ms: replied.duration_ms,
             nano_credits: usage.nano_credits,
             nano_usd: replied.nano_usd,
+            counted: Some(replied.counted),
         }))
         .store(Durable::AssistantMessage(AssistantMessage {
             message_id: replied.message,

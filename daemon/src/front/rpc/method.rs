@@ -8,6 +8,7 @@ mod command_subagent;
 mod commands;
 mod completions;
 mod connect;
+mod context_account;
 mod daemon;
 mod discover;
 mod discovery_problems;
@@ -249,6 +250,10 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::MetadataActivity, _, _>(metadata::activity)?;
     table.bind::<m::MetadataSetDirectory, _, _>(metadata::set_directory)?;
     table.bind::<m::MetadataRecordContext, _, _>(metadata::record_context)?;
+    table.bind::<m::MetadataContextInfo, _, _>(context_account::info)?;
+    table.bind::<m::MetadataRecomputeTokens, _, _>(context_account::recompute)?;
+    table.bind::<m::MetadataContextAttribution, _, _>(context_account::attribution)?;
+    table.bind::<m::MetadataHeaviestMessages, _, _>(context_account::heaviest)?;
     table.bind::<m::HistorySummarize, _, _>(history::summarize)?;
     table.bind::<m::HistoryCancelCompaction, _, _>(history::cancel_compaction)?;
     table.bind::<m::HistoryAbortCompaction, _, _>(history::abort_compaction)?;
