@@ -153,7 +153,7 @@ async fn who_waits_is_answered_when_everything_has_ended() {
     idle.await.unwrap();
     pending.await.unwrap();
     session.next("session.idle").await;
-    let told = daemon.script().last_request().last_user_text().to_owned();
+    let told = daemon.script().last_request().last_user_text();
     assert!(told.contains("<fleet_ended>"), "{told}");
     assert_eq!(
         session.call("loopd.waitIdle", json!({})).await,
