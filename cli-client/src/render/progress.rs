@@ -1,5 +1,7 @@
 //! The todo list as a checklist, and how far a fleet is.
 
+use std::fmt::Write as _;
+
 use loopd_sdk::{FleetEnd, FleetProgress, Todo, TodoList, TodoStatus};
 
 use super::line::shorten;
@@ -73,13 +75,14 @@ fn fleet_line(progress: &FleetProgress) -> String {
     let mut line = format!("{name}: {} of {} done", progress.done, progress.total);
     for (number, what) in [(progress.blocked, "blocked"), (progress.waiting, waiting)] {
         if number > 0 {
-            line += &format!(", {number} {what}");
+            // Writing into a text does not fail.
+            write!(line, ", {number} {what}").ok();
         }
     }
     let workers = progress.running.iter();
     let at_work: Vec<&str> = workers.map(|worker| worker.todo_id.as_str()).collect();
     if !at_work.is_empty() {
-        line += &format!("; at work: {}", at_work.join(", "));
+        write!(line, "; at work: {}", at_work.join(", ")).ok();
     }
     shorten(&line)
 }

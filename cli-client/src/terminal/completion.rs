@@ -8,6 +8,7 @@ use std::time::Duration;
 use loopd_sdk::{CompletionItem, Session};
 use parking_lot::Mutex;
 use rustyline::completion::Pair;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -45,7 +46,7 @@ impl LineCompletion {
         let (asks, mut asked) = mpsc::channel::<Asked>(WAITING);
         *self.0.lock() = Some(asks);
         let session = session.clone();
-        let task = tokio::spawn(async move {
+        let task = Handle::current().spawn(async move {
             while let Some(Asked { line, reply }) = asked.recv().await {
                 let cursor = line.encode_utf16().count() as u64;
                 // Without completions a line is typed in full; the next request tells what is wrong.

@@ -38,9 +38,10 @@ impl Actor {
                 why: shortened(why),
             };
             let report = match asking.await {
-                Ok(answer) => match not_offered(&asked, &answer) {
-                    Some(why) => failed(why),
-                    None => {
+                Ok(answer) => {
+                    if let Some(why) = not_offered(&asked, &answer) {
+                        failed(why)
+                    } else {
                         let answered = session.command(command(&file, &asked, answer).await);
                         match answered.await {
                             // What was offered is not possible any more.
@@ -48,7 +49,7 @@ impl Actor {
                             Ok(_) | Err(_) => return,
                         }
                     }
-                },
+                }
                 // The question stays open: another client may answer it, or this one later.
                 Err(AskError::Gone) => return,
                 // Whoever waited for this client would wait for ever.

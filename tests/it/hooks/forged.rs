@@ -6,8 +6,10 @@ use serde_json::json;
 use super::support::{bash, end_of, warning, with_files};
 
 /// A guard that says nothing about the call `target`, after it was attacked: it tells its pid, and waits
-/// until the attack is over.
-const ATTACKED: &str = "case \"$(cat)\" in *target*) echo $$ > pid; read _ < over;; esac";
+/// until the attack is over. Another process writes the pid: a redirection of the guard's own would be its
+/// standard output for a moment, and the attack would hang in it.
+const ATTACKED: &str =
+    "case \"$(cat)\" in *target*) sh -c 'echo $PPID > pid'; read _ < over;; esac";
 
 /// A command that writes an answer for the guard through these descriptors, and does not end.
 fn forger(descriptors: &str) -> String {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use loopd_tests::script::Call;
+use loopd_tests::script::{Call, Recorded};
 use loopd_tests::{Daemon, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn succeeded(session: &Session, ids: &[&str]) -> Vec<String> {
 /// What models were told, in all their requests.
 fn told(daemon: &Daemon) -> String {
     let requests = daemon.script().requests();
-    let messages = requests.iter().flat_map(|request| request.messages());
+    let messages = requests.iter().flat_map(Recorded::messages);
     let results = messages.filter(|message| message["role"] == "tool");
     results.map(Value::to_string).collect()
 }

@@ -129,13 +129,11 @@ fn late_permission(
         return Ok(Decision::answering(Answer::Accepted(false)));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
-    let (_, refusal) = match denied_meanwhile(state, &closed.permission, &decided, env) {
-        Some(denied) => denied,
-        None => {
-            let asked = (&*closed.permission, closed.because.as_ref());
-            weigh(state, asked, decided, &mut decision)
-        }
-    };
+    let denied = denied_meanwhile(state, &closed.permission, &decided, env);
+    let (_, refusal) = denied.unwrap_or_else(|| {
+        let asked = (&*closed.permission, closed.because.as_ref());
+        weigh(state, asked, decided, &mut decision)
+    });
     let refusal = refusal.map(|outcome| outcome.result.content);
     let text = texts::late_permission(&closed.tool, &closed.permission, refusal.as_deref());
     queue::answer_late(state, request, text, &mut decision, env)?;

@@ -87,15 +87,13 @@ pub(super) fn answered(
     env: &DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::answering(Answer::Accepted(true));
-    let (result, refusal) = match denied_meanwhile(state, permission, &decided_by_person, env) {
-        Some(denied) => denied,
-        None => {
-            let question = state.questions.get(request);
-            let because = question.and_then(|question| question.because.as_ref());
-            let asked = (permission, because);
-            weigh(state, asked, decided_by_person, &mut decision)
-        }
-    };
+    let denied = denied_meanwhile(state, permission, &decided_by_person, env);
+    let (result, refusal) = denied.unwrap_or_else(|| {
+        let question = state.questions.get(request);
+        let because = question.and_then(|question| question.because.as_ref());
+        let asked = (permission, because);
+        weigh(state, asked, decided_by_person, &mut decision)
+    });
     completed(&mut decision, request, (result, None));
     let refusal = refusal.map(|outcome| outcome.result.content);
     // Plan mode may have begun while the person was asked.

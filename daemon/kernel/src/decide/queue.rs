@@ -215,7 +215,7 @@ pub(super) fn take_next(state: &State, decision: &mut Decision, env: &DecideEnv<
                 insert(&mut waiting, queued.item.clone(), queued.place);
             }
             Step::Store(Durable::Unqueued(Unqueued { ids }) | Durable::Taken(Taken { ids })) => {
-                waiting.retain(|item| !ids.contains(item.id()))
+                waiting.retain(|item| !ids.contains(item.id()));
             }
             Step::Store(_) | Step::Tell(_) | Step::Do(_) => {}
         }

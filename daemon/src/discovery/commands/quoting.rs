@@ -52,7 +52,7 @@ pub(super) fn quoted(command: &str, pieces: &[Piece]) -> Result<String, NotQuota
     let is_plain = typed
         .flat_map(|(words, _)| words)
         .all(|word| is_harmless(word));
-    let text = filled(pieces, |word| word.to_owned()).map_err(refused)?;
+    let text = filled(pieces, str::to_owned).map_err(refused)?;
     if !is_plain {
         // The same command with a word that can be found again.
         let marked = filled(pieces, |_| MARK.to_owned()).map_err(refused)?;
@@ -192,8 +192,7 @@ impl ShellPlace {
             }
             let after_dollar = self.before == Some('$');
             match (self.inside.last().copied(), letter) {
-                (Some(Inside::Single), '\'')
-                | (Some(Inside::Ansi), '\'')
+                (Some(Inside::Single | Inside::Ansi), '\'')
                 | (Some(Inside::Double), '"')
                 | (Some(Inside::Braces), '}')
                 | (Some(Inside::Parentheses), ')')
