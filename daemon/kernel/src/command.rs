@@ -5,6 +5,7 @@ mod fleet;
 mod life;
 mod messages;
 mod report;
+mod rewind;
 mod settings;
 mod tasks;
 
@@ -21,7 +22,9 @@ use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::todo::TodoList;
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
+use loopd_proto::id::{
+    InteractionId, MessageId, RequestId, RewindId, SessionId, TaskId, ToolCallId,
+};
 use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::pending::{ExitPlanMode, LimitsExhausted};
 use loopd_proto::params::permission::ApprovalMode;
@@ -50,6 +53,7 @@ pub use messages::{
     AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
     SendPlace,
 };
+pub use rewind::{RestoreOutcome, RewindOrder};
 pub use settings::{
     AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
     PermissionsPatch, RuleRemoval, RuleSet,
@@ -380,6 +384,14 @@ pub enum Command {
     },
     /// A command in a shell waits for input.
     ShellWaits(ShellWaiting),
+    /// Takes the session back to an earlier point.
+    Rewind(Box<RewindOrder>),
+    /// The files of a rewind were restored, or could not be; `later` by another daemon than began.
+    FilesRestored {
+        rewind: RewindId,
+        outcome: RestoreOutcome,
+        later: bool,
+    },
     Log {
         level: LogLevel,
         kind: String,
@@ -461,6 +473,10 @@ pub enum Answer {
         removed: bool,
         interrupted: bool,
     },
+    /// The session went back.
+    Rewound {
+        events_removed: u64,
+    },
     /// Whether a change of permissions changed anything, and whether people are asked now.
     Permissions {
         changed: bool,
@@ -522,6 +538,14 @@ pub enum Refusal {
     NoTodos,
     #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
     TodoCircle(String),
+    #[error("the session cannot go back while there is work: {work}; stop it first")]
+    RewindBusy { work: String },
+    #[error("this is the session of a sub-agent; rewind the session {0}, which it works for")]
+    SubagentHistory(SessionId),
+    #[error("files are being restored; try again when the rewind is done")]
+    Rewinding,
+    #[error("the history changed meanwhile; list the rewind points and try again")]
+    HistoryChanged,
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(

@@ -19,6 +19,7 @@ mod plan;
 pub mod provider_wait;
 mod queue;
 mod research;
+mod rewind;
 mod settings;
 mod tasks;
 #[cfg(test)]
@@ -76,6 +77,13 @@ pub fn decide(
             decision.tell(Ephemeral::ShellWaiting(waiting));
             Ok(decision)
         }
+
+        Command::Rewind(order) => rewind::begin(state, *order, env),
+        Command::FilesRestored {
+            rewind,
+            outcome,
+            later,
+        } => Ok(rewind::restored(state, &rewind, outcome, later)),
 
         Command::Send(send) => queue::send(state, send, env),
         Command::EnqueueCommand { command, sender } => {

@@ -11,7 +11,7 @@ use super::command::{LastingApproval, WorkerOrder};
 use super::hook::{HookPermission, HookVerdict};
 use super::model::ToolCall;
 use super::policy::grant::Grant;
-use super::state::TurnKey;
+use super::state::{Rewinding, TurnKey};
 use super::tool_call::ToolOrigin;
 
 /// Slow work that the actor starts. Its result comes back as a command.
@@ -86,6 +86,8 @@ pub enum Effect {
     },
     /// Stop these workers.
     CancelWorkers(Vec<TaskId>),
+    /// Restore the files of a rewind and report `FilesRestored`.
+    RestoreFiles(Box<Rewinding>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +133,7 @@ impl Effect {
             | Self::StartWorker(_)
             | Self::ContinueWorker { .. }
             | Self::CancelWorkers(_)
+            | Self::RestoreFiles(_)
             | Self::CancelAgents => None,
         }
     }
@@ -157,6 +160,7 @@ impl Effect {
             | Self::StartWorker(_)
             | Self::ContinueWorker { .. }
             | Self::CancelWorkers(_)
+            | Self::RestoreFiles(_)
             | Self::CancelAgents => EffectStart::AfterCommit,
         }
     }

@@ -74,6 +74,7 @@ impl Command {
             | Self::TasksDelivered(_)
             | Self::UserCommandEnded { .. }
             | Self::WorkerNotStarted { .. }
+            | Self::FilesRestored { .. }
             | Self::ShellWaits(_) => true,
             Self::Create(_)
             | Self::PauseAutopilot(_)
@@ -118,6 +119,7 @@ impl Command {
             | Self::StartFleet(_)
             | Self::AdvanceFleet
             | Self::StopFleet
+            | Self::Rewind(_)
             | Self::Log { .. } => false,
         }
     }

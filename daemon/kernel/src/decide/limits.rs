@@ -171,7 +171,7 @@ pub(super) fn time_up(state: &State, env: &DecideEnv<'_>) -> Decision {
     }
     match &state.phase {
         Phase::Idle => tell_idle(state, &mut decision, None),
-        Phase::Commanding(_) | Phase::Preparing(_) | Phase::Turn(_) => {
+        Phase::Commanding(_) | Phase::Preparing(_) | Phase::Turn(_) | Phase::Rewinding(_) => {
             abort::close(state, &mut decision, env);
         }
     }

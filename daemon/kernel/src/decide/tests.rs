@@ -27,7 +27,7 @@ use crate::state::State;
 pub(super) mod prelude {
     pub(crate) use super::given::*;
     pub(crate) use super::when::*;
-    pub(crate) use super::{check, declines, ignores};
+    pub(crate) use super::{check, declines, ignores, is_refused};
 }
 
 /// The time of the command. All events before it are from time 0.
@@ -76,6 +76,13 @@ pub(crate) fn ignores<C: Into<Command>>(given: &Given, when: impl Fn() -> C) {
 #[track_caller]
 pub(crate) fn declines<C: Into<Command>>(given: &Given, when: impl Fn() -> C) {
     let then = format!("answer no\n{}", show::state(&given.state()));
+    check(given, when, &then);
+}
+
+/// The command is refused for this reason and changes nothing.
+#[track_caller]
+pub(crate) fn is_refused<C: Into<Command>>(given: &Given, when: impl Fn() -> C, why: &str) {
+    let then = format!("refused {why}\n{}", show::state(&given.state()));
     check(given, when, &then);
 }
 
