@@ -6,6 +6,7 @@ mod apply_patch;
 pub mod ask_user;
 pub(crate) mod bash;
 pub mod catalog;
+pub mod capture;
 mod closed;
 mod context;
 mod create;

@@ -22,6 +22,7 @@ pub mod process;
 pub mod provider;
 pub mod queue;
 pub mod research;
+pub mod rewind;
 pub mod server;
 pub mod session;
 pub mod settings;

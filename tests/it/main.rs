@@ -72,6 +72,7 @@ mod queued_commands;
 mod real;
 mod reopened;
 mod research;
+mod rewind;
 mod secrets;
 mod send_and_wait;
 mod session_limits;

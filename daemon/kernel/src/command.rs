@@ -53,7 +53,7 @@ pub use messages::{
     AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
     SendPlace,
 };
-pub use rewind::{RestoreOutcome, RewindOrder};
+pub use rewind::{RestoreOutcome, RewindOrder, SeenHistory};
 pub use settings::{
     AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
     PermissionsPatch, RuleRemoval, RuleSet,
@@ -472,10 +472,6 @@ pub enum Answer {
     Withdrawn {
         removed: bool,
         interrupted: bool,
-    },
-    /// The session went back.
-    Rewound {
-        events_removed: u64,
     },
     /// Whether a change of permissions changed anything, and whether people are asked now.
     Permissions {

@@ -19,7 +19,7 @@ mod plan;
 pub mod provider_wait;
 mod queue;
 mod research;
-mod rewind;
+pub mod rewind;
 mod settings;
 mod tasks;
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub struct LastRewind {
     pub mode: RewindMode,
     /// Where the rewind began. The changes that it made to files belong to this position.
     pub began: Seq,
+    pub events_removed: u64,
 }
 
 /// A range of positions that do not count: from the first to before the second.
@@ -57,6 +58,7 @@ impl Rewinds {
             id: rewound.rewind.clone(),
             mode: rewound.mode,
             began,
+            events_removed: rewound.events_removed,
         });
     }
 

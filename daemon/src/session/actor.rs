@@ -20,6 +20,7 @@ use super::hooks::SessionHooks;
 use super::journal;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
+use super::rewind::RewindWork;
 use super::running::RunningEffects;
 use super::shells;
 use super::storage::{OnFailure, Storage, Substitute};
@@ -83,6 +84,8 @@ pub(super) struct Actor {
     /// The database for SQL of the model; no file is opened before it is needed.
     pub(super) sql: SqlCell,
     pub(super) storage: Storage,
+    /// Earlier versions of the files that tools change, and who waits for a rewind.
+    pub(super) rewinding: RewindWork,
     pub(super) hooks: SessionHooks,
     /// Since when nobody attends the session and nothing runs in it.
     pub(super) quiet_since: Option<tokio::time::Instant>,
@@ -146,6 +149,7 @@ impl Actor {
             budget: Arc::default(),
             unsettled: UnsettledCall::default(),
             storage: Storage::default(),
+            rewinding: RewindWork::default(),
             hooks: SessionHooks::new(transcript),
             quiet_since: None,
             asks: None,
@@ -161,7 +165,10 @@ impl Actor {
             return;
         }
         while let Some(message) = self.next_message().await {
-            if self.take(message).await == Flow::Stop || self.advance_fleet().await == Flow::Stop {
+            if self.take(message).await == Flow::Stop
+                || self.settle_rewind().await == Flow::Stop
+                || self.advance_fleet().await == Flow::Stop
+            {
                 break;
             }
             self.running.forget_ended();
@@ -183,6 +190,7 @@ impl Actor {
         self.subagents.runs().close(by).await;
         self.leave_tree();
         self.shells.close().await;
+        self.close_captures().await;
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
 
@@ -199,6 +207,9 @@ impl Actor {
                 }
                 Message::View(look) => look(Err(error.clone())),
                 Message::Join(join) => join.refuse(error),
+                Message::Rewind { reply, .. } => {
+                    reply.send(Err(error.clone())).ok();
+                }
                 Message::Adopt(adoption) => adoption.refuse(error),
                 // The others learn it from the end of their channel.
                 _ => {}
@@ -375,6 +386,7 @@ impl Actor {
                 reply.send(()).ok();
                 Flow::Stop
             }
+            Message::Rewind { order, reply } => self.rewind(*order, reply).await,
             Message::Stop { reply } => {
                 self.end_processes().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);

@@ -15,6 +15,7 @@ use crate::publish::recent::Recent;
 use crate::redaction::Redaction;
 use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
+use crate::tool::capture::{Captures, Workspace};
 use crate::turn::route::Route;
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_kernel::model::ToolSpec;
@@ -48,6 +49,8 @@ pub struct View<'a> {
     /// The sub-agents that may be started.
     pub roster: &'a dyn Fn() -> Arc<Roster>,
     pub command_context: &'a dyn Fn() -> CommandContext,
+    /// Where earlier versions of files are kept, and where the session works.
+    pub captures: &'a dyn Fn() -> (Captures, Workspace),
     /// The clients that receive the events.
     pub audience: &'a Audience,
     /// The secrets that what the session says must not show.
@@ -73,6 +76,7 @@ impl Actor {
             self.file_masks.set(redaction.clone());
             redaction
         };
+        let captures = || (self.captures(), self.workspace());
         let commands = || self.clients.commands().cloned().collect();
         look(Ok(&View {
             state: &self.state,
@@ -92,6 +96,7 @@ impl Actor {
             tree: self.subagents.tree(),
             roster: &roster,
             command_context: &command_context,
+            captures: &captures,
             audience: self.clients.audience(),
             redaction: &redaction,
         }));

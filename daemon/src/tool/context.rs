@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use loopd_proto::id::{ShellId, ToolCallId};
 
 use super::Web;
+use super::capture::Captures;
 use super::todo::SessionTodos;
 use crate::redaction::Redaction;
 use crate::subagent::{SlotLease, Subagents};
@@ -115,6 +116,8 @@ pub struct ToolContext {
     pub lease: Option<Arc<SlotLease>>,
     /// How commands are run.
     pub backend: Backend,
+    /// Where earlier versions of files are kept.
+    pub captures: Captures,
     /// The id of the tool call.
     pub call: ToolCallId,
 }

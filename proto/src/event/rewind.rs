@@ -8,6 +8,9 @@ use serde_with::skip_serializing_none;
 
 use crate::id::{EventId, RewindId, Seq};
 
+/// The name of the event that takes a session back.
+pub const REWOUND: &str = "loopd.rewound";
+
 /// What a rewind takes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -60,6 +63,9 @@ pub struct RewindStarted {
     pub target: RewindTarget,
     /// The rewind that this one takes back.
     pub undoes: Option<RewindId>,
+    /// How many visible events counted when the target was looked up, and how many of them go.
+    pub visible: u64,
+    pub removed: u64,
 }
 
 /// The session went back.

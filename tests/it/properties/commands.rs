@@ -61,6 +61,7 @@ impl Work {
             | Effect::ContinueWorker { .. }
             | Effect::CancelWorkers(_)
             | Effect::CancelAgents
+            | Effect::RestoreFiles(_)
             | Effect::Remember(..) => None,
         }
     }

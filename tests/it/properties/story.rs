@@ -116,6 +116,7 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::ContinueWorker { .. }
         | Effect::CancelWorkers(_)
         | Effect::CancelAgents
+        | Effect::RestoreFiles(_)
         | Effect::Remember(..) => format!("{effect:?}"),
     }
 }

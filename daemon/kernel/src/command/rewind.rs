@@ -11,8 +11,19 @@ pub struct RewindOrder {
     pub target: RewindTarget,
     /// The rewind that this one takes back. It has to be the last one.
     pub undoes: Option<RewindId>,
-    /// How often the conversation had been taken back when the target was looked up.
-    pub rewinds_seen: usize,
+    /// What the target was looked up in.
+    pub seen: SeenHistory,
+}
+
+/// The history as it was when a target was looked up.
+#[derive(Debug, Clone, Copy)]
+pub struct SeenHistory {
+    /// How often the conversation had been taken back.
+    pub rewinds: usize,
+    /// How many visible events counted.
+    pub visible: u64,
+    /// How many of them the rewind takes back.
+    pub removed: u64,
 }
 
 /// How restoring the files of a rewind ended.

@@ -83,11 +83,16 @@ pub(super) fn resume(
         decision.run(Effect::CancelTurn);
         interrupt(state, &mut decision, &Why::Resumed);
     }
-    let options = state
+    let mut options = state
         .options
         .clone()
         .updated_by(resume.options.clone())
         .without_secrets();
+    // Later it would miss what was changed before.
+    let tracks = resume.options.enable_file_change_tracking == Some(true);
+    if tracks && state.totals.user_requests == 0 {
+        options.enable_file_change_tracking = Some(true);
+    }
     let cwd = resume
         .working_directory
         .unwrap_or_else(|| state.cwd.clone());

@@ -4,14 +4,12 @@
 //! files are restored as an effect, then the event of the rewind ends it. Until then nothing else
 //! begins. A daemon that finds only the intent in a log carries out the rest.
 
-use loopd_proto::event::rewind::{
-    RewindFailed, RewindStarted, RewindTarget, Rewound, SnapshotRewind,
-};
+use loopd_proto::event::rewind::{RewindFailed, RewindStarted, Rewound, SnapshotRewind};
 use loopd_proto::event::session::{Info, Warning};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RewindId;
 
-use crate::command::{Answer, DecideEnv, Decision, Effect, Refusal, RestoreOutcome, RewindOrder};
+use crate::command::{DecideEnv, Decision, Effect, Refusal, RestoreOutcome, RewindOrder};
 use crate::state::{Phase, Rewinding, State};
 use crate::tasks::Task;
 
@@ -30,10 +28,7 @@ pub(super) fn begin(
     if let Some(work) = work_in_the_way(state) {
         return Err(Refusal::RewindBusy { work });
     }
-    let changed = state.rewinds.count() != order.rewinds_seen
-        || order.target.position > state.seq
-        || order.target.kept > state.visible;
-    if changed {
+    if state.rewinds.count() != order.seen.rewinds || order.target.position > state.seq {
         return Err(Refusal::HistoryChanged);
     }
     if let Some(undone) = &order.undoes
@@ -48,6 +43,8 @@ pub(super) fn begin(
             mode: order.mode,
             target: order.target,
             undoes: order.undoes,
+            visible: order.seen.visible,
+            removed: order.seen.removed,
         };
         let rewinding = Rewinding {
             began: state.seq.next(),
@@ -59,7 +56,7 @@ pub(super) fn begin(
         return Ok(decision);
     }
     let rewound = Rewound {
-        events_removed: removed(state, &order.target),
+        events_removed: removed(state, order.seen.visible, order.seen.removed),
         rewind: order.id,
         mode: order.mode,
         target: order.target,
@@ -68,15 +65,13 @@ pub(super) fn begin(
         skipped: 0,
         completed_later: None,
     };
-    let mut decision = Decision::answering(Answer::Rewound {
-        events_removed: rewound.events_removed,
-    });
+    let mut decision = Decision::default();
     take_back(&mut decision, rewound);
     Ok(decision)
 }
 
 /// Returns what has to end before the session can go back.
-pub(super) fn work_in_the_way(state: &State) -> Option<String> {
+pub fn work_in_the_way(state: &State) -> Option<String> {
     let mut work = Vec::new();
     match &state.phase {
         Phase::Idle => {}
@@ -108,8 +103,10 @@ pub(super) fn work_in_the_way(state: &State) -> Option<String> {
     (!work.is_empty()).then(|| work.join(", "))
 }
 
-fn removed(state: &State, target: &RewindTarget) -> u64 {
-    state.visible.saturating_sub(target.kept)
+/// Returns how many visible events a rewind takes back: those that were seen, and those that came
+/// since.
+fn removed(state: &State, visible: u64, removed: u64) -> u64 {
+    removed + state.visible.saturating_sub(visible)
 }
 
 fn take_back(decision: &mut Decision, rewound: Rewound) {
@@ -148,16 +145,13 @@ pub(super) fn restored(
                 target: started.target.clone(),
                 undoes: started.undoes.clone(),
                 events_removed: if has_conversation {
-                    removed(state, &started.target)
+                    removed(state, started.visible, started.removed)
                 } else {
                     0
                 },
                 restored,
                 skipped,
                 completed_later: later.then_some(true),
-            };
-            decision.answer = Answer::Rewound {
-                events_removed: rewound.events_removed,
             };
             take_back(&mut decision, rewound);
             if later {

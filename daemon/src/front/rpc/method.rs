@@ -36,6 +36,7 @@ mod process;
 mod provider;
 mod queue;
 mod research;
+mod rewind;
 mod run_file_command;
 mod server;
 mod session_create;
@@ -233,6 +234,11 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::HistorySummarize, _, _>(history::summarize)?;
     table.bind::<m::HistoryCancelCompaction, _, _>(history::cancel_compaction)?;
     table.bind::<m::HistoryAbortCompaction, _, _>(history::abort_compaction)?;
+    table.bind::<m::HistoryListRewindPoints, _, _>(rewind::points)?;
+    table.bind::<m::HistoryPreviewRewind, _, _>(rewind::preview)?;
+    table.bind::<m::HistoryRewind, _, _>(rewind::rewind)?;
+    table.bind::<m::HistoryTruncate, _, _>(rewind::truncate)?;
+    table.bind::<m::LoopdRewind, _, _>(rewind::loopd_rewind)?;
     table.bind::<m::UsageGetMetrics, _, _>(usage::metrics)?;
     table.bind::<m::InstructionsGetSources, _, _>(discover::instructions_of_session)?;
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::command::{Command, RestoreOutcome, RewindOrder};
+use crate::command::{Command, RestoreOutcome, RewindOrder, SeenHistory};
 use crate::decide::tests::prelude::*;
 use crate::state::State;
 use loopd_proto::event::rewind::{RewindMode, RewindTarget};
@@ -30,7 +30,11 @@ fn back(mode: RewindMode) -> Command {
             kept: 2,
         },
         undoes: None,
-        rewinds_seen: 0,
+        seen: SeenHistory {
+            rewinds: 0,
+            visible: 6,
+            removed: 4,
+        },
     }))
 }
 
@@ -38,7 +42,7 @@ fn rewinding() -> Given {
     one_turn().and(event(
         "loopd.rewind_started",
         json!({ "rewind": "r", "mode": "conversation-and-files", "eventId": "e", "position": 7,
-            "tip": "before", "kept": 2 }),
+            "tip": "before", "kept": 2, "visible": 6, "removed": 4 }),
     ))
 }
 
@@ -63,7 +67,6 @@ fn a_rewind_of_the_conversation_is_one_event() {
         &one_turn(),
         || back(RewindMode::Conversation),
         "
-        answer removed 4
         store loopd.rewound rewind=r mode=conversation eventId=e position=7 tip=before kept=2 eventsRemoved=4 restored=0 skipped=0
         tell session.snapshot_rewind upToEventId=e eventsRemoved=4
         now idle
@@ -86,7 +89,7 @@ fn files_are_restored_between_the_intent_and_the_rewind() {
         &one_turn(),
         || back(RewindMode::ConversationAndFiles),
         "
-        store loopd.rewind_started rewind=r mode=conversation-and-files eventId=e position=7 tip=before kept=2
+        store loopd.rewind_started rewind=r mode=conversation-and-files eventId=e position=7 tip=before kept=2 visible=6 removed=4
         do restore files r
         now rewinding r
         ",
@@ -95,7 +98,6 @@ fn files_are_restored_between_the_intent_and_the_rewind() {
         &rewinding(),
         || restored(false),
         "
-        answer removed 4
         store loopd.rewound rewind=r mode=conversation-and-files eventId=e position=7 tip=before kept=2 eventsRemoved=4 restored=3 skipped=1
         tell session.snapshot_rewind upToEventId=e eventsRemoved=4
         now idle
@@ -107,13 +109,12 @@ fn files_are_restored_between_the_intent_and_the_rewind() {
 fn files_alone_leave_the_conversation_as_it_is() {
     let files = one_turn().and(event(
         "loopd.rewind_started",
-        json!({ "rewind": "r", "mode": "files", "eventId": "e", "position": 7, "kept": 2 }),
+        json!({ "rewind": "r", "mode": "files", "eventId": "e", "position": 7, "kept": 2, "visible": 6, "removed": 4 }),
     ));
     check(
         &files,
         || restored(false),
         "
-        answer removed 0
         store loopd.rewound rewind=r mode=files eventId=e position=7 kept=2 eventsRemoved=0 restored=3 skipped=1
         now idle
         ",
@@ -165,7 +166,6 @@ fn messages_that_come_meanwhile_wait_for_the_rewind() {
         &rewinding().and(queued("m2")),
         || restored(false),
         "
-        answer removed 4
         store loopd.rewound rewind=r mode=conversation-and-files eventId=e position=7 tip=before kept=2 eventsRemoved=4 restored=3 skipped=1
         tell session.snapshot_rewind upToEventId=e eventsRemoved=4
         now idle queue=[m2]
@@ -187,7 +187,6 @@ fn a_daemon_that_finds_the_intent_carries_out_the_rest_and_says_so() {
         &rewinding(),
         || restored(true),
         r#"
-        answer removed 4
         store loopd.rewound rewind=r mode=conversation-and-files eventId=e position=7 tip=before kept=2 eventsRemoved=4 restored=3 skipped=1 completedLater=true
         tell session.snapshot_rewind upToEventId=e eventsRemoved=4
         store session.info infoType=rewind message="The daemon ended during a rewind, which is complete now: 3 files were re…"

@@ -126,7 +126,6 @@ pub(super) fn decision(decision: &Decision) -> Vec<String> {
         } => vec![format!(
             "answer removed={removed} interrupted={interrupted}"
         )],
-        Answer::Rewound { events_removed } => vec![format!("answer removed {events_removed}")],
         Answer::Permissions { changed, mode } => {
             let changed = if *changed { "changed" } else { "unchanged" };
             vec![format!("answer {changed} {mode:?}")]
