@@ -5,8 +5,8 @@
 mod apply_patch;
 pub mod ask_user;
 pub(crate) mod bash;
-pub mod catalog;
 pub mod capture;
+pub mod catalog;
 mod closed;
 mod context;
 mod create;

@@ -13,6 +13,7 @@ pub mod hook_list;
 pub mod host;
 pub mod inference;
 pub mod launch;
+pub mod messages;
 pub mod metadata;
 pub mod model;
 pub mod options;

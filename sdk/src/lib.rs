@@ -30,6 +30,7 @@ mod feed;
 mod handler;
 pub mod hooks;
 mod queue;
+mod rewind;
 mod session;
 mod tasks;
 mod turn;
@@ -42,6 +43,7 @@ pub use events::Events;
 pub use handler::{PermissionAsked, PlanProposed, Tool, ToolInvocation, ToolOutput, UserInput};
 pub use hooks::Hooks;
 pub use queue::{KeepsWaiting, Stopped};
+pub use rewind::Rewind;
 pub use session::{Message, Session};
 pub use turn::{Reply, Turn, TurnOutcome, Wait};
 

@@ -101,4 +101,5 @@ mod unusable_answers;
 mod validator;
 mod wire;
 mod workspace;
+mod workspace_diff;
 mod worktrees;

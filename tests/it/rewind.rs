@@ -2,7 +2,9 @@
 
 mod conversation;
 mod files;
+mod killed;
 mod links;
+mod measure;
 mod support;
 mod undone;
 
@@ -25,7 +27,9 @@ fn twelve_turns() -> Vec<Vec<support::Step>> {
         vec![bash("rm data/one.txt data/two.bin")],
         vec![bash("mv docs/guide.md docs/manual.md")],
         vec![bash("chmod 755 run.sh && chmod 600 secret.env")],
-        vec![bash("mkdir -p made/by/shell && printf x > made/by/shell/file && mkdir empty")],
+        vec![bash(
+            "mkdir -p made/by/shell && printf x > made/by/shell/file && mkdir empty",
+        )],
         vec![bash("rm -r docs/old")],
         vec![edit("src/main.rs", "newer", "newest")],
         vec![
@@ -71,7 +75,11 @@ async fn twelve_turns_are_taken_back_byte_for_byte_and_forth_again() {
     let all = world.rewind(&points[0], "conversation-and-files").await;
     assert_eq!(all["outcome"], "success", "{all}");
     assert_eq!(all["skippedFiles"], json!([]), "{all}");
-    support::same_tree("after going back to the first turn", &trees[0], &world.tree());
+    support::same_tree(
+        "after going back to the first turn",
+        &trees[0],
+        &world.tree(),
+    );
     assert_eq!(world.said().await, Vec::<String>::new());
 
     let undone = world.undo().await;
@@ -81,7 +89,9 @@ async fn twelve_turns_are_taken_back_byte_for_byte_and_forth_again() {
     assert_eq!(world.said().await.len(), 12);
 
     for number in [10, 6, 3] {
-        let part = world.rewind(&points[number], "conversation-and-files").await;
+        let part = world
+            .rewind(&points[number], "conversation-and-files")
+            .await;
         assert_eq!(part["outcome"], "success", "{part}");
         let what = format!("after going back to turn {number}");
         support::same_tree(&what, &trees[number], &world.tree());
@@ -101,7 +111,9 @@ async fn the_conversation_goes_on_from_where_it_was_taken_back_to() {
     let mut session = daemon.client().create(json!({})).await;
     session.ask("one").await;
     session.ask("two").await;
-    let points = session.call("session.history.listRewindPoints", json!({})).await;
+    let points = session
+        .call("session.history.listRewindPoints", json!({}))
+        .await;
     let second = points["points"][1]["eventId"].clone();
     let before = session.messages().await.len();
     let result = session
@@ -116,7 +128,10 @@ async fn the_conversation_goes_on_from_where_it_was_taken_back_to() {
     assert_eq!(told["data"]["upToEventId"], second);
     assert_eq!(told["data"]["eventsRemoved"], result["eventsRemoved"]);
     let left = session.messages().await.len() as u64;
-    assert_eq!(left + result["eventsRemoved"].as_u64().unwrap(), before as u64);
+    assert_eq!(
+        left + result["eventsRemoved"].as_u64().unwrap(),
+        before as u64
+    );
     session.ask("three").await;
     let request = &daemon.script().requests()[2];
     let said: Vec<String> = request
@@ -124,7 +139,12 @@ async fn the_conversation_goes_on_from_where_it_was_taken_back_to() {
         .iter()
         .map(|message| message["content"].to_string())
         .collect();
-    assert!(!said.iter().any(|text| text.contains("two") || text.contains("second")), "{said:?}");
+    assert!(
+        !said
+            .iter()
+            .any(|text| text.contains("two") || text.contains("second")),
+        "{said:?}"
+    );
     assert!(said.iter().any(|text| text.contains("first")), "{said:?}");
     daemon.finish().await;
 }

@@ -101,5 +101,9 @@ pub fn counts(hidden: &[HiddenRange], seq: Seq) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed step fails the test")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed step fails the test"
+)]
 mod tests;

@@ -12,9 +12,7 @@ use super::actor::{Actor, Flow};
 use super::effects::Reporter;
 use super::work::Work;
 use super::{Message, SessionError, SessionHandle};
-use crate::tool::capture::{
-    Captures, ModelCallPlace, RestoreFailure, RestoreReport, Workspace,
-};
+use crate::tool::capture::{Captures, ModelCallPlace, RestoreFailure, RestoreReport, Workspace};
 use loopd_kernel::command::{Command, LogLevel, RestoreOutcome, RewindOrder};
 use loopd_kernel::state::{Phase, Rewinding, TurnKey};
 
@@ -141,11 +139,7 @@ impl Actor {
         }
     }
 
-    pub(super) async fn rewind(
-        &mut self,
-        order: RewindOrder,
-        reply: RewindReply,
-    ) -> Flow {
+    pub(super) async fn rewind(&mut self, order: RewindOrder, reply: RewindReply) -> Flow {
         let id = order.id.clone();
         self.rewinding.is_ours = true;
         if let Err(error) = self.execute(Command::Rewind(Box::new(order))).await {
@@ -263,7 +257,11 @@ fn tell(reporter: &Reporter, text: String) {
         stored: false,
     };
     // The send fails if the session has ended or has too much to do; the log of the daemon has it.
-    if reporter.0.try_send(Message::Report(Box::new(warning))).is_err() {
+    if reporter
+        .0
+        .try_send(Message::Report(Box::new(warning)))
+        .is_err()
+    {
         tracing::warn!("a session could not be told about its captured files");
     }
 }

@@ -356,7 +356,10 @@ impl Inner {
         let root = workspace.root();
         let copied = self.baseline.root();
         if copied.is_some() {
-            match self.baseline.compare(&self.overlay, ran.map(|_| &self.objects)) {
+            match self
+                .baseline
+                .compare(&self.overlay, ran.map(|_| &self.objects))
+            {
                 Ok(found) => {
                     let found = found.unwrap_or_default();
                     let is_worn = found.is_worn;
@@ -394,7 +397,12 @@ impl Inner {
             self.overrun.store(false, Ordering::Release);
             match self.baseline.build(&root, &self.overrun) {
                 Ok(extent) => {
-                    tracing::debug!(entries = extent.entries, bytes = extent.bytes, whole = extent.whole, "the workspace was copied");
+                    tracing::debug!(
+                        entries = extent.entries,
+                        bytes = extent.bytes,
+                        whole = extent.whole,
+                        "the workspace was copied"
+                    );
                     if !extent.whole {
                         self.tell_once(NOT_WHOLE);
                     }

@@ -16,21 +16,43 @@ async fn any_event_can_be_cut_at_and_what_was_cut_is_unknown_from_then_on() {
     session.ask("one").await;
     session.ask("two").await;
     let events = session.messages().await;
-    let at = events.iter().rposition(|it| it["type"] == "assistant.message").unwrap();
+    let at = events
+        .iter()
+        .rposition(|it| it["type"] == "assistant.message")
+        .unwrap();
     let cut = events[at]["id"].clone();
-    let result = session.call("session.history.truncate", json!({"eventId": cut})).await;
-    assert_eq!(result["eventsRemoved"], (events.len() - at) as u64, "{result}");
+    let result = session
+        .call("session.history.truncate", json!({"eventId": cut}))
+        .await;
+    assert_eq!(
+        result["eventsRemoved"],
+        (events.len() - at) as u64,
+        "{result}"
+    );
     assert_eq!(session.messages().await, events[..at]);
     // The event is gone for every method.
-    session.refused("session.history.truncate", json!({"eventId": cut})).await;
+    session
+        .refused("session.history.truncate", json!({"eventId": cut}))
+        .await;
     let params = json!({"sessionId": session.id, "toEventId": cut});
     session.client().refused("sessions.fork", params).await;
-    let read = session.call("session.eventLog.read", json!({"max": 1000})).await;
-    let ids: Vec<_> = read["events"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    let read = session
+        .call("session.eventLog.read", json!({"max": 1000}))
+        .await;
+    let ids: Vec<_> = read["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["id"])
+        .collect();
     assert!(!ids.contains(&&cut), "{ids:?}");
     // What comes next hangs on the last event that counts.
-    session.call("session.name.set", json!({"name": "again"})).await;
-    session.call("session.mode.set", json!({"mode": "plan"})).await;
+    session
+        .call("session.name.set", json!({"name": "again"}))
+        .await;
+    session
+        .call("session.mode.set", json!({"mode": "plan"}))
+        .await;
     let last = session.messages().await.pop().unwrap();
     assert_eq!(last["type"], "session.mode_changed");
     assert_eq!(last["parentId"], events[at - 1]["id"]);
@@ -39,30 +61,51 @@ async fn any_event_can_be_cut_at_and_what_was_cut_is_unknown_from_then_on() {
 
 #[tokio::test]
 async fn work_that_goes_on_is_named_and_nothing_is_taken_back() {
-    let gate = Gate::closed();
+    let gate = Gate::new();
     let daemon = Daemon::playing([
         Turn::user("one").says("first"),
-        Turn::user("two").held(&gate).says("second"),
+        Turn::user("two").says("second").held_by(&gate),
     ])
     .await;
     let mut session = daemon.client().create(json!({})).await;
     session.ask("one").await;
     let first = session.messages().await;
-    let first = first.iter().find(|it| it["type"] == "user.message").unwrap()["id"].clone();
+    let first = first
+        .iter()
+        .find(|it| it["type"] == "user.message")
+        .unwrap()["id"]
+        .clone();
     session.send("two").await;
     session.next("assistant.turn_start").await;
-    let listed = session.call("session.history.listRewindPoints", json!({})).await;
+    let listed = session
+        .call("session.history.listRewindPoints", json!({}))
+        .await;
     assert_eq!(listed["unavailableReason"], "session-busy");
     assert_eq!(listed["points"], json!([]));
     let wanted = json!({"eventId": first, "mode": "conversation"});
     let busy = session.call("session.history.rewind", wanted.clone()).await;
     assert_eq!(busy["outcome"], "session-busy");
-    assert!(busy["error"].as_str().unwrap().contains("a turn (session.abort)"), "{busy}");
-    let refused = session.refused("session.history.truncate", json!({"eventId": first})).await;
-    assert!(refused.message.contains("a turn (session.abort)"), "{}", refused.message);
+    assert!(
+        busy["error"]
+            .as_str()
+            .unwrap()
+            .contains("a turn (session.abort)"),
+        "{busy}"
+    );
+    let refused = session
+        .refused("session.history.truncate", json!({"eventId": first}))
+        .await;
+    assert!(
+        refused.message.contains("a turn (session.abort)"),
+        "{}",
+        refused.message
+    );
     gate.open();
     session.next("session.idle").await;
-    assert_eq!(session.call("session.history.rewind", wanted).await["outcome"], "success");
+    assert_eq!(
+        session.call("session.history.rewind", wanted).await["outcome"],
+        "success"
+    );
     daemon.finish().await;
 }
 
@@ -76,12 +119,28 @@ async fn a_command_in_the_background_has_to_be_stopped_first() {
     let mut world = World::new(&turns, |_| {}).await;
     world.turn(0).await;
     let events = world.session.messages().await;
-    let first = events.iter().find(|it| it["type"] == "user.message").unwrap().clone();
+    let first = events
+        .iter()
+        .find(|it| it["type"] == "user.message")
+        .unwrap()
+        .clone();
     let wanted = json!({"eventId": first["id"], "mode": "conversation"});
-    let busy = world.session.call("session.history.rewind", wanted.clone()).await;
+    let busy = world
+        .session
+        .call("session.history.rewind", wanted.clone())
+        .await;
     assert_eq!(busy["outcome"], "session-busy");
-    assert!(busy["error"].as_str().unwrap().contains("the command server"), "{busy}");
-    world.session.call("session.tasks.cancel", json!({"id": "server"})).await;
+    assert!(
+        busy["error"]
+            .as_str()
+            .unwrap()
+            .contains("the command server"),
+        "{busy}"
+    );
+    world
+        .session
+        .call("session.tasks.cancel", json!({"id": "server"}))
+        .await;
     let done = world.session.call("session.history.rewind", wanted).await;
     assert_eq!(done["outcome"], "success", "{done}");
     world.finish().await;
@@ -117,13 +176,26 @@ async fn only_user_messages_and_only_known_ones_are_points() {
     let mut world = World::new(&turns, |_| {}).await;
     world.turn(0).await;
     let events = world.session.messages().await;
-    let reply = events.iter().find(|it| it["type"] == "assistant.message").unwrap();
-    for (event, why) in [(reply["id"].clone(), "no user message"), (json!("nobody"), "no event nobody")] {
+    let reply = events
+        .iter()
+        .find(|it| it["type"] == "assistant.message")
+        .unwrap();
+    for (event, why) in [
+        (reply["id"].clone(), "no user message"),
+        (json!("nobody"), "no event nobody"),
+    ] {
         let params = json!({"eventId": event, "mode": "conversation"});
-        let refused = world.session.refused("session.history.rewind", params).await;
+        let refused = world
+            .session
+            .refused("session.history.rewind", params)
+            .await;
         assert!(refused.message.contains(why), "{}", refused.message);
     }
     let nothing = world.session.refused("loopd.rewind", json!({})).await;
-    assert!(nothing.message.contains("no rewind to undo"), "{}", nothing.message);
+    assert!(
+        nothing.message.contains("no rewind to undo"),
+        "{}",
+        nothing.message
+    );
     world.finish().await;
 }

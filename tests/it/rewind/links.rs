@@ -47,7 +47,9 @@ async fn a_link_in_the_place_of_a_folder_leads_nowhere() {
 
 #[tokio::test]
 async fn a_link_that_a_command_made_is_named_and_left_alone() {
-    let turns = vec![vec![bash("ln -s a.txt link && rm old-link && printf x > new.txt")]];
+    let turns = vec![vec![bash(
+        "ln -s a.txt link && rm old-link && printf x > new.txt",
+    )]];
     let mut world = World::new(&turns, |world| {
         world.write("a.txt", b"a", 0o644);
         symlink("a.txt", world.daemon.file("old-link")).unwrap();
@@ -58,7 +60,10 @@ async fn a_link_that_a_command_made_is_named_and_left_alone() {
     let done = world.rewind(&points[0], "conversation-and-files").await;
     let skipped = done["skippedFiles"].as_array().unwrap();
     assert_eq!(skipped.len(), 2, "{done}");
-    assert!(skipped.iter().all(|it| it["reason"] == "skipped-capture"), "{done}");
+    assert!(
+        skipped.iter().all(|it| it["reason"] == "skipped-capture"),
+        "{done}"
+    );
     assert!(world.daemon.file("link").is_symlink());
     assert!(!world.daemon.file("new.txt").exists());
     world.finish().await;

@@ -11,7 +11,11 @@ use serde_json::{Value, json};
 pub(super) type Step = (&'static str, Value, &'static str);
 
 pub(super) fn create(path: &str, text: &str) -> Step {
-    ("create", json!({"path": path, "file_text": text}), "Created")
+    (
+        "create",
+        json!({"path": path, "file_text": text}),
+        "Created",
+    )
 }
 
 pub(super) fn edit(path: &str, old: &str, new: &str) -> Step {
@@ -150,7 +154,9 @@ impl World {
     }
 
     pub(super) async fn points(&self) -> Vec<Value> {
-        let listed = self.session.call("session.history.listRewindPoints", json!({}));
+        let listed = self
+            .session
+            .call("session.history.listRewindPoints", json!({}));
         let listed = listed.await;
         assert_eq!(listed["fileChangeTrackingEnabled"], true, "{listed}");
         listed["points"].as_array().unwrap().clone()

@@ -36,7 +36,10 @@ impl Log {
     }
 
     fn user(&mut self, text: &str) {
-        self.push("user.message", json!({ "messageId": text, "content": text }));
+        self.push(
+            "user.message",
+            json!({ "messageId": text, "content": text }),
+        );
     }
 
     /// Goes back to a position.

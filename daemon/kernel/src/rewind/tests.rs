@@ -50,12 +50,24 @@ fn what_counts_is_what_counted_before_the_target_and_what_came_after_the_rewind(
     let table: [(&str, &[(u64, u64)], u64); 8] = [
         ("no rewind", &[], 5),
         ("one", &[(6, 3)], 8),
-        ("two, the second within what was kept", &[(6, 4), (9, 2)], 10),
+        (
+            "two, the second within what was kept",
+            &[(6, 4), (9, 2)],
+            10,
+        ),
         ("two, the second after the first", &[(6, 3), (10, 8)], 11),
         ("an undo", &[(6, 3), (9, 6)], 10),
         ("an undo that is undone", &[(6, 3), (9, 6), (11, 9)], 12),
-        ("an undo of the second of two", &[(6, 4), (8, 2), (10, 8)], 12),
-        ("to the first event", &[(6, 1), (8, 6), (12, 10), (15, 2)], 16),
+        (
+            "an undo of the second of two",
+            &[(6, 4), (8, 2), (10, 8)],
+            12,
+        ),
+        (
+            "to the first event",
+            &[(6, 1), (8, 6), (12, 10), (15, 2)],
+            16,
+        ),
     ];
     for (name, turns, end) in table {
         let found = counted(turns, u64::MAX, end);

@@ -21,6 +21,7 @@ mod hook_test;
 mod host;
 mod inference;
 mod launch;
+mod messages;
 mod metadata;
 mod model;
 mod options;
@@ -234,6 +235,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::HistorySummarize, _, _>(history::summarize)?;
     table.bind::<m::HistoryCancelCompaction, _, _>(history::cancel_compaction)?;
     table.bind::<m::HistoryAbortCompaction, _, _>(history::abort_compaction)?;
+    table.bind::<m::LoopdMessages, _, _>(messages::list)?;
     table.bind::<m::HistoryListRewindPoints, _, _>(rewind::points)?;
     table.bind::<m::HistoryPreviewRewind, _, _>(rewind::preview)?;
     table.bind::<m::HistoryRewind, _, _>(rewind::rewind)?;
@@ -246,6 +248,9 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::WorkspacesListFiles, _, _>(workspace::list)?;
     table.bind::<m::WorkspacesReadFile, _, _>(workspace::read)?;
     table.bind::<m::WorkspacesCreateFile, _, _>(workspace::create)?;
+    table.bind::<m::WorkspacesListCheckpoints, _, _>(workspace::checkpoints::list)?;
+    table.bind::<m::WorkspacesReadCheckpoint, _, _>(workspace::checkpoints::read)?;
+    table.bind::<m::WorkspacesDiff, _, _>(workspace::diff::diff)?;
     table.bind::<m::WorkspacesSavePaste, _, _>(workspace::save_paste)?;
 
     table.bind::<m::AgentList, _, _>(agent::list)?;

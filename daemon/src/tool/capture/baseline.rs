@@ -13,6 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,9 @@ const LARGEST_INDEX: u64 = 64 * 1024 * 1024;
 
 /// A change this much older than the copy has its own time stamp. Clocks of file systems are coarse.
 const COARSE_NS: i128 = 20_000_000;
+
+/// How many milliseconds the clock of files is waited for.
+const TICKS: usize = 50;
 
 /// One entry of the workspace as it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -169,7 +173,6 @@ impl Baseline {
         let mut index = Index {
             root: root.to_owned(),
             whole: true,
-            made_ns: now,
             ..Index::default()
         };
         let mut walk = walk::walk(root, &self.home);
@@ -184,6 +187,7 @@ impl Baseline {
         pack.flush()?;
         index.whole &= walk.is_sound();
         index.packed = pack.length;
+        index.made_ns = pack.next_tick()?;
         self.save(&index)?;
         Ok(Extent {
             entries: index.entries.len(),
@@ -258,6 +262,19 @@ impl Pack {
         file.set_len(self.length + 1)?;
         file.set_len(self.length)?;
         Ok(Trace::of(&file.metadata()?).modified_ns)
+    }
+
+    /// Waits until the clock that stamps files has moved on, and returns the time before: what is made
+    /// from now on has a later time. A clock that stands still is waited for a moment only.
+    fn next_tick(&mut self) -> Result<i128, DiskError> {
+        let now = self.now()?;
+        for _ in 0..TICKS {
+            if self.now()? > now {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(now)
     }
 
     /// Adds a content; returns where it is.

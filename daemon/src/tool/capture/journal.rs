@@ -77,12 +77,43 @@ enum Line {
     Changed(Record),
 }
 
+/// What a tool was about to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OpenPlan {
+    plan: String,
+    turn: Seq,
+    paths: Vec<PathBuf>,
+}
+
 /// All that was recorded.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     /// The position from which on changes are recorded; `None` if nothing was recorded yet.
     pub(super) begins: Option<Seq>,
     pub(super) records: Vec<Record>,
+    /// The plans that were neither carried out nor given up.
+    pub(super) open: Vec<OpenPlan>,
+}
+
+impl Recorded {
+    /// Returns the records, and what tools were writing when a daemon ended. No tool may be writing
+    /// now.
+    pub(super) fn with_interrupted(mut self) -> Vec<Record> {
+        for open in self.open {
+            let missed = open.paths.into_iter().map(|path| Missed {
+                path,
+                why: NotCaptured::Interrupted,
+            });
+            self.records.push(Record {
+                turn: open.turn,
+                by: Source::Commands,
+                changes: Vec::new(),
+                missed: missed.collect(),
+                plan: None,
+            });
+        }
+        self.records
+    }
 }
 
 /// The file.
@@ -121,9 +152,18 @@ impl Journal {
         self.append(&Line::Changed(record))
     }
 
-    /// Writes the file anew with these records, the first of which belongs to `begins`.
-    pub(super) fn keep_only(&mut self, begins: Seq, records: &[Record]) -> Result<(), DiskError> {
+    /// Writes the file anew with these records, the first of which belongs to `begins`, and with what
+    /// tools are writing now.
+    pub(super) fn keep_only(
+        &mut self,
+        begins: Seq,
+        records: &[Record],
+        open: &[OpenPlan],
+    ) -> Result<(), DiskError> {
         let mut text = line(&Line::Begins(begins))?;
+        for OpenPlan { plan, turn, paths } in open.iter().cloned() {
+            text.extend(line(&Line::Plans { plan, turn, paths })?);
+        }
         for record in records {
             text.extend(line(&Line::Changed(record.clone()))?);
         }
@@ -160,7 +200,9 @@ impl Journal {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+            let read = (&mut reader)
+                .take(LONGEST_LINE)
+                .read_until(b'\n', &mut line)?;
             if read == 0 {
                 break;
             }
@@ -181,20 +223,10 @@ impl Journal {
                 Err(error) => tracing::debug!(%error, "a record of changed files was cut off"),
             }
         }
-        // What a tool was writing when the daemon ended.
-        for (turn, paths) in open.into_values() {
-            let missed = paths.into_iter().map(|path| Missed {
-                path,
-                why: NotCaptured::Interrupted,
-            });
-            recorded.records.push(Record {
-                turn,
-                by: Source::Commands,
-                changes: Vec::new(),
-                missed: missed.collect(),
-                plan: None,
-            });
-        }
+        let open = open.into_iter();
+        recorded.open = open
+            .map(|(plan, (turn, paths))| OpenPlan { plan, turn, paths })
+            .collect();
         Ok(recorded)
     }
 }

@@ -123,9 +123,9 @@ impl Captures {
 
 impl Inner {
     pub(super) fn plan(&self, from: Seq) -> io::Result<Plan> {
-        let recorded = self.journal.lock().read()?;
+        let records = self.journal.lock().read()?.with_interrupted();
         let mut plan = Plan::default();
-        for (path, trail) in trails(&recorded.records, from) {
+        for (path, trail) in trails(&records, from) {
             if trail.first == trail.last && trail.missed.is_none() && trail.unbroken {
                 // Tools have undone it themselves.
                 continue;

@@ -52,7 +52,7 @@ impl Inner {
             .records
             .into_iter()
             .partition(|record| record.turn < begins);
-        if let Err(error) = journal.keep_only(begins, &kept) {
+        if let Err(error) = journal.keep_only(begins, &kept, &recorded.open) {
             tracing::warn!(%error, "the record of changed files cannot be shortened");
             return;
         }

@@ -37,7 +37,7 @@ impl Captures {
             begins: recorded.begins.unwrap_or_default(),
             turns: BTreeMap::new(),
         };
-        for record in recorded.records {
+        for record in recorded.with_interrupted() {
             let turn = tracked.turns.entry(record.turn).or_default();
             for change in record.changes {
                 turn.files.insert(change.path);

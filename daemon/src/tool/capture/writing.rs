@@ -150,9 +150,8 @@ impl Inner {
                 continue;
             };
             let now = Now::at(path, self.bounds.file);
-            let is_whole = |state: &FileState| {
-                !matches!(state, FileState::Unknown | FileState::Link)
-            };
+            let is_whole =
+                |state: &FileState| !matches!(state, FileState::Unknown | FileState::Link);
             if known == now.state || !is_whole(&known) || !is_whole(&now.state) {
                 continue;
             }

@@ -18,10 +18,8 @@ mod exact;
 mod folders;
 mod staged;
 
+pub(super) use exact::{look, make_folder, put, remove, remove_folder, set_folder_mode, trace};
 use folders::make_folders;
-pub(super) use exact::{
-    look, make_folder, put, remove, remove_folder, set_folder_mode, trace,
-};
 pub(super) use staged::Staged;
 
 /// What identifies a version of a file besides its length and time.

@@ -55,8 +55,8 @@ fn raw(line: &str) -> Option<Box<RawValue>> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Cursor {
-    seq: Seq,
+pub(super) struct Cursor {
+    pub(super) seq: Seq,
     epoch: u64,
     tick: u64,
 }
@@ -72,7 +72,7 @@ impl Cursor {
         })
     }
 
-    fn here(view: &View<'_>) -> Self {
+    pub(super) fn here(view: &View<'_>) -> Self {
         Self {
             seq: view.state.seq,
             epoch: view.recent.epoch(),

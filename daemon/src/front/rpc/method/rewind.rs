@@ -24,7 +24,8 @@ use crate::tool::capture::{
 };
 use loopd_kernel::command::{Refusal, RewindOrder};
 use loopd_kernel::decide::rewind::work_in_the_way;
-use target::{Located, LogView};
+use target::Located;
+pub(super) use target::LogView;
 
 const USER_MESSAGE: &str = "user.message";
 
@@ -42,7 +43,9 @@ impl Files {
         let reading = captures.clone();
         let tracked = look(move || reading.turns()).await?;
         let tracked = tracked.map_err(|error| {
-            RpcError::Failed(format!("the record of changed files cannot be read: {error}"))
+            RpcError::Failed(format!(
+                "the record of changed files cannot be read: {error}"
+            ))
         })?;
         Ok(Self { captures, tracked })
     }
@@ -391,7 +394,12 @@ impl Answered for LoopdRewound {
 
     /// Shows what was done, which may be less than was planned.
     fn done(&mut self, planned: &RewindPreview, report: &RestoreReport) {
-        let restored = |path: &str| report.restored.iter().any(|it| it.to_string_lossy() == path);
+        let restored = |path: &str| {
+            report
+                .restored
+                .iter()
+                .any(|it| it.to_string_lossy() == path)
+        };
         self.files = previews(planned);
         self.files.retain(|file| restored(&file.path));
         self.skipped = left(&report.skipped);

@@ -4,9 +4,9 @@ use loopd_proto::event::fact::NamedBy;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::session::{ForkParams, Forked};
 
+use super::discover::look;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use super::discover::look;
 use crate::session::hidden_in;
 use crate::tool::capture::Captures;
 use loopd_kernel::command::Command;

@@ -134,8 +134,10 @@ impl Baseline {
             }
             let found = Now::at(&path, self.bounds.baseline_file);
             drop(overlay);
+            // What was not captured may have changed although it is still the same kind of thing.
+            let is_plain = !matches!(known.state, FileState::Unknown | FileState::Link);
             if let Some(objects) = objects
-                && known.state != found.state
+                && (known.state != found.state || !is_plain)
             {
                 differences.add(path.clone(), &known, &found, candidate.new, objects)?;
             }
@@ -152,7 +154,7 @@ impl Baseline {
         drop(overlay);
         pack.flush()?;
         index.packed = pack.length;
-        index.made_ns = now;
+        index.made_ns = pack.next_tick()?;
         self.save(&index)?;
         differences.is_worn = pack.length > self.bounds.baseline_bytes.saturating_mul(2);
         differences.extent = Extent {
@@ -211,9 +213,9 @@ impl Baseline {
         };
         for entry in arrived {
             let made = entry.born_ns.unwrap_or(entry.trace.changed_ns);
-            // A file that was renamed keeps its number.
-            let is_ours =
-                made >= index.made_ns - COARSE_NS || inodes.contains(&entry.trace.inode);
+            // A file that was renamed keeps its number. An older file was there before, and is only
+            // no longer ignored, for example.
+            let is_ours = made > index.made_ns || inodes.contains(&entry.trace.inode);
             let arrival = if is_ours {
                 Arrival::Made
             } else {

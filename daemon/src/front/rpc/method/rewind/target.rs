@@ -26,7 +26,7 @@ pub(super) struct Located {
 }
 
 /// The log of a session at one moment.
-pub(super) struct LogView<'a> {
+pub(in crate::front::rpc::method) struct LogView<'a> {
     store: &'a dyn Store,
     id: SessionId,
     end: Seq,
@@ -35,7 +35,7 @@ pub(super) struct LogView<'a> {
 }
 
 impl<'a> LogView<'a> {
-    pub(super) async fn of(
+    pub(in crate::front::rpc::method) async fn of(
         store: &'a dyn Store,
         session: &SessionHandle,
     ) -> Result<Self, RpcError> {
@@ -72,14 +72,23 @@ impl<'a> LogView<'a> {
     /// Shows each event that clients see and that counts.
     pub(super) async fn each_counted(
         &self,
+        look: impl FnMut(&StoredEvent),
+    ) -> Result<(), RpcError> {
+        self.each_counted_through(self.end, look).await
+    }
+
+    /// Does the same up to a position.
+    pub(in crate::front::rpc::method) async fn each_counted_through(
+        &self,
+        end: Seq,
         mut look: impl FnMut(&StoredEvent),
     ) -> Result<(), RpcError> {
         let hidden = self.rewinds.hidden();
         self.each(|event| {
-            if is_counted(event, &hidden) {
+            if event.seq <= end && is_counted(event, &hidden) {
                 look(event);
             }
-            true
+            event.seq <= end
         })
         .await
     }
