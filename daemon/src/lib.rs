@@ -26,6 +26,9 @@ pub mod turn;
 // Asks and tells those who want to know what happens in a session.
 pub mod hook;
 
+// The MCP servers of sessions.
+pub mod mcp;
+
 pub mod services;
 
 // The launch that a request belongs to, and the settings.
@@ -35,7 +38,6 @@ pub mod config;
 pub mod home;
 
 // What sessions use.
-pub mod mcp;
 pub mod tool;
 
 pub mod subagent;

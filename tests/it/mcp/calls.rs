@@ -59,7 +59,7 @@ async fn results_are_texts_pictures_data_and_failures() {
             call("a", "box-add", json!({"a": 1, "b": 2})),
             call("f", "box-fail", json!({})),
         ]),
-        Turn::results(["a picture\nembedded", "3", "it did not work"]).says("ok"),
+        Turn::any().says("ok"),
     ])
     .await;
     let mut session = with(&daemon, server("good", &[])).await;
@@ -72,6 +72,8 @@ async fn results_are_texts_pictures_data_and_failures() {
         });
         found.unwrap()["data"].clone()
     };
+    assert_eq!(of("p")["result"]["content"], "a picture\nembedded");
+    assert_eq!(of("f")["error"]["message"], "it did not work");
     assert_eq!(
         of("p")["result"]["binaryResultsForLlm"][0]["mimeType"],
         "image/png"

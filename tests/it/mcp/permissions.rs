@@ -72,13 +72,10 @@ async fn rules_allow_and_deny_servers_and_tools() {
 
 #[tokio::test]
 async fn plan_mode_asks_about_tools_that_do_not_say_that_they_only_read() {
-    let daemon = Daemon::playing([
-        Turn::any().calls([
-            call("e", "box-echo", json!({"text": "x"})),
-            call("a", "box-add", json!({"a": 1, "b": 1})),
-        ]),
-        Turn::any().says("ok"),
-    ])
+    let daemon = Daemon::playing([Turn::any().calls([
+        call("e", "box-echo", json!({"text": "x"})),
+        call("a", "box-add", json!({"a": 1, "b": 1})),
+    ])])
     .await;
     let mut session = daemon.client().create(options()).await;
     session.approve_all().await;

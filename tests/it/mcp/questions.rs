@@ -73,7 +73,7 @@ async fn without_anybody_to_ask_a_question_is_declined() {
 
 #[tokio::test]
 async fn a_question_is_closed_with_its_call() {
-    let daemon = Daemon::playing([Turn::user("go").calls([call("q", "box-ask", json!({}))])]).await;
+    let daemon = Daemon::playing(asks("box-ask")).await;
     let mut session = session(&daemon, true).await;
     session.send("go").await;
     let asked = session.next("elicitation.requested").await["data"].clone();
@@ -82,7 +82,6 @@ async fn a_question_is_closed_with_its_call() {
         .await;
     let completed = session.next("elicitation.completed").await["data"].clone();
     assert_eq!(completed["requestId"], asked["requestId"]);
-    session.call("session.abort", json!({})).await;
     session.next("session.idle").await;
     daemon.finish().await;
 }
