@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::open::{ConnectError, Connected, connect};
+pub(crate) use self::open::{ConnectError, Connected, END_SEEN_WITHIN, connect};
 use crate::asking::Asking;
 use crate::config::{LONGEST_CALL, ServerConfig};
 use crate::handler::{CallGuard, Calls, Handler, Progress};

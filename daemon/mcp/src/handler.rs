@@ -18,6 +18,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::asking::Asking;
 use crate::log::ServerLog;
@@ -59,6 +60,8 @@ pub(crate) struct Handler {
     pub(crate) log: ServerLog,
     pub(crate) calls: Arc<Calls>,
     pub(crate) asking: Asking,
+    /// Cancelled when the connection has ended.
+    pub(crate) closed: CancellationToken,
     /// Woken when the server says that its tools or prompts have changed.
     pub(crate) lists_changed: Arc<Notify>,
 }
@@ -73,8 +76,8 @@ pub(crate) struct Calls {
 struct Running {
     sinks: HashMap<ProgressToken, mpsc::Sender<Progress>>,
     unclaimed: VecDeque<(ProgressToken, Progress)>,
-    /// What the calls belong to, each with a number of its own.
-    labels: HashMap<u64, CallRef>,
+    /// What the calls belong to, each with a number of its own, and what is cancelled with each.
+    labels: HashMap<u64, (CallRef, CancellationToken)>,
     next: u64,
     /// When the last call began or ended.
     used: Option<Instant>,
@@ -94,7 +97,9 @@ impl Calls {
         running.next += 1;
         running.used = Some(Instant::now());
         let number = running.next;
-        running.labels.insert(number, label);
+        running
+            .labels
+            .insert(number, (label, CancellationToken::new()));
         CallGuard {
             calls: self.clone(),
             number,
@@ -112,13 +117,14 @@ impl Calls {
         }
     }
 
-    /// Returns the call that a question of the server belongs to: the only one that runs.
-    fn asker(&self) -> CallRef {
+    /// Returns the call that a question of the server belongs to, the only one that runs, and what is
+    /// cancelled when it ends.
+    fn asker(&self) -> (CallRef, CancellationToken) {
         let running = self.inner.lock();
         let mut labels = running.labels.values();
         match (labels.next(), labels.next()) {
             (Some(only), None) => only.clone(),
-            _ => CallRef::default(),
+            _ => (CallRef::default(), CancellationToken::new()),
         }
     }
 
@@ -158,7 +164,9 @@ impl CallGuard {
 impl Drop for CallGuard {
     fn drop(&mut self) {
         let mut running = self.calls.inner.lock();
-        running.labels.remove(&self.number);
+        if let Some((_, ended)) = running.labels.remove(&self.number) {
+            ended.cancel();
+        }
         running.used = Some(Instant::now());
         if let Some(token) = &self.token {
             running.sinks.remove(token);
@@ -194,9 +202,15 @@ impl Handler {
             },
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
-        let call = self.calls.asker();
+        let (call, ended) = self.calls.asker();
         let _open = self.asking.begin();
-        match self.session.elicit(&self.server, call, asked).await {
+        let answer = tokio::select! {
+            answer = self.session.elicit(&self.server, call, asked) => answer,
+            // Nobody waits for the answer any more.
+            () = ended.cancelled() => ElicitationAnswer::Cancelled,
+            () = self.closed.cancelled() => ElicitationAnswer::Cancelled,
+        };
+        match answer {
             ElicitationAnswer::Accepted(Some(content)) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)
             }
@@ -212,9 +226,14 @@ impl Handler {
         params: CreateMessageRequestParams,
     ) -> Result<CreateMessageResult, ErrorData> {
         let request = serde_json::to_value(&params).unwrap_or_default();
-        let call = self.calls.asker();
+        let (call, ended) = self.calls.asker();
         let _open = self.asking.begin();
-        let answer = self.session.sample(&self.server, call, request).await;
+        let gone = || Err("nobody waits for the answer any more".to_owned());
+        let answer = tokio::select! {
+            answer = self.session.sample(&self.server, call, request) => answer,
+            () = ended.cancelled() => gone(),
+            () = self.closed.cancelled() => gone(),
+        };
         let answer = answer.map_err(|why| ErrorData::invalid_request(why, None))?;
         serde_json::from_value(answer).map_err(|error| {
             ErrorData::internal_error(format!("the answer does not fit: {error}"), None)
@@ -274,9 +293,12 @@ impl ClientHandler for Handler {
     async fn create_elicitation(
         &self,
         params: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.elicit(params).await)
+        tokio::select! {
+            answer = self.elicit(params) => Ok(answer),
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        }
     }
 
     async fn on_progress(
@@ -395,10 +417,12 @@ mod tests {
             second.map(|it| it.text()),
             Ok("counting (2.5/4)".to_owned())
         );
-        assert_eq!(calls.asker(), CallRef(Some("call".to_owned())));
+        assert_eq!(calls.asker().0, CallRef(Some("call".to_owned())));
+        let ended = calls.asker().1;
         drop(call);
         assert!(calls.rests_since().is_some());
-        assert_eq!(calls.asker(), CallRef(None));
+        assert_eq!(calls.asker().0, CallRef(None));
+        assert!(ended.is_cancelled());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::{HeaderName, HeaderValue};
 use rmcp::model::ProtocolVersion;
@@ -23,6 +24,9 @@ use crate::log::ServerLog;
 use crate::port::{Ports, ProgramSpec, ServerProcess, TokenSource};
 use crate::stdio::StdioTransport;
 use crate::tap::Tap;
+
+/// How long the end of a program may come after the end of its output.
+pub(crate) const END_SEEN_WITHIN: Duration = Duration::from_millis(300);
 
 /// Why a server cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +67,7 @@ pub(crate) async fn connect(
         refused: Refused::default(),
         lists_changed: Arc::default(),
         asking: Asking::default(),
+        closed: CancellationToken::new(),
     };
     let asking = opening.asking.clone();
     match &config.transport {
@@ -96,6 +101,7 @@ struct Opening<'a> {
     refused: Refused,
     lists_changed: Arc<Notify>,
     asking: Asking,
+    closed: CancellationToken,
 }
 
 impl Opening<'_> {
@@ -129,7 +135,17 @@ impl Opening<'_> {
         let greeted = tokio::select! {
             greeted = tokio::time::timeout(limit, greeted) => match greeted {
                 Ok(Ok(service)) => Ok(service),
-                Ok(Err(error)) => Err(self.why(&error)),
+                Ok(Err(error)) => {
+                    // A program that closes its output mostly ends, and its end says more.
+                    match tokio::time::timeout(END_SEEN_WITHIN, process.exit()).await {
+                        Ok(how) => {
+                            errors_end(errors).await;
+                            process.end().await;
+                            return Err(ConnectError::Failed(self.ended(&how)));
+                        }
+                        Err(_) => Err(self.why(&error)),
+                    }
+                }
                 Err(_) => Err(too_slow(self.config)),
             },
             how = process.exit() => {
@@ -192,6 +208,7 @@ impl Opening<'_> {
             log: self.log.clone(),
             calls: Arc::default(),
             asking: self.asking.clone(),
+            closed: self.closed.clone(),
             lists_changed: self.lists_changed.clone(),
         })
     }
@@ -212,7 +229,7 @@ impl Opening<'_> {
             refused: self.refused,
             asking: self.asking,
         });
-        let (stop, closed) = (CancellationToken::new(), CancellationToken::new());
+        let (stop, closed) = (CancellationToken::new(), self.closed.clone());
         let ends = service.cancellation_token();
         let (stopped, ended) = (stop.clone(), closed.clone());
         #[expect(

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Known, Phase, Server, Setup};
 use crate::config::ServerConfig;
-use crate::connection::{CallError, ConnectError, Connected, Connection, connect};
+use crate::connection::{CallError, ConnectError, Connected, Connection, END_SEEN_WITHIN, connect};
 use crate::log::ServerLog;
 use crate::port::ServerNews;
 use crate::prompts::ServerPrompt;
@@ -343,7 +343,11 @@ async fn gone(connected: &Connected, log: &ServerLog) -> String {
     let how = match &connected.process {
         Some(process) => tokio::select! {
             how = process.exit() => how,
-            () = closed => "it closed its output".to_owned(),
+            () = closed => {
+                // A program that closes its output mostly ends, and its end says more.
+                let end = tokio::time::timeout(END_SEEN_WITHIN, process.exit()).await;
+                end.unwrap_or_else(|_| "it closed its output".to_owned())
+            }
         },
         None => {
             closed.await;
