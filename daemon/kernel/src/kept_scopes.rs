@@ -2,15 +2,16 @@
 //! autopilot, and those that the end of a background task starts. Without it, a restriction would end
 //! when the agent goes on by itself.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use loopd_proto::id::MessageId;
 use loopd_proto::run_scope::RunScope;
 
 use crate::skills::RunSkill;
 use crate::state::Run;
+use crate::tasks::Tasks;
 
-/// How many runs are remembered.
+/// How many runs are remembered that no task belongs to.
 const MOST_KEPT: usize = 64;
 
 /// What the most recent runs were restricted by, oldest first.
@@ -25,8 +26,9 @@ struct KeptScope {
 }
 
 impl KeptScopes {
-    /// Remembers a run that ends, if anything restricted it.
-    pub(crate) fn keep(&mut self, run: &Run) {
+    /// Remembers a run that ends, if anything restricted it. What a task of the session may still go on
+    /// with is never forgotten, because then the task would go on without its restrictions.
+    pub(crate) fn keep(&mut self, run: &Run, tasks: &Tasks) {
         if run.scopes.is_empty() && run.skills.is_empty() {
             return;
         }
@@ -35,9 +37,20 @@ impl KeptScopes {
             scopes: run.scopes.clone(),
             skills: run.skills.clone(),
         });
-        while self.0.len() > MOST_KEPT {
-            self.0.pop_front();
+        if self.0.len() <= MOST_KEPT {
+            return;
         }
+        let origins = tasks.iter().filter_map(|task| task.origin.as_ref());
+        let origins: HashSet<&MessageId> = origins.collect();
+        let mut excess = self.0.len() - MOST_KEPT;
+        self.0.retain(|kept| {
+            let is_needed = kept.messages.iter().any(|id| origins.contains(id));
+            if is_needed || excess == 0 {
+                return true;
+            }
+            excess -= 1;
+            false
+        });
     }
 
     /// Restricts a run that goes on with the work on a message as the run before was.
@@ -58,3 +71,6 @@ impl KeptScopes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

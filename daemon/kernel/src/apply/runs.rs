@@ -185,7 +185,7 @@ pub(super) fn end(state: &mut State, ended: &LoopEnded) {
             skills: run.skills.clone(),
             ..Run::default()
         });
-        state.kept_scopes.keep(&run);
+        state.kept_scopes.keep(&run, &state.tasks);
         finish(state, run, ended.outcome);
         state.unfinished = goes_on;
     }
