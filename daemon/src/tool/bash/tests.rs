@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::tool::fixture::{Fixture, granted, names};
-use crate::tool::{DynTool, Status};
+use crate::tool::{DynTool, Partial, Status};
 
 mod bypasses;
 
@@ -22,7 +22,10 @@ async fn run(fixture: &Fixture, command: &str) -> Outcome {
 
 /// Waits for the first output of a running command.
 async fn first_output(fixture: &mut Fixture) -> String {
-    fixture.partial.recv().await.unwrap()
+    match fixture.partial.recv().await.unwrap() {
+        Partial::Output(output) => output,
+        Partial::Progress(text) => panic!("a command reports no progress: {text}"),
+    }
 }
 
 fn is_running(pid: &str) -> bool {
