@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 
 use crate::params::{
     agent, autopilot, command, completion, context, daemon, discovery, event_log, fleet, history,
-    hook_list, host, inference, launch, mcp, metadata, model, options, pending, permission, process,
-    provider, queue, research, server, session, settings, shell, skill, stored, task, todo, tool,
-    trust, ui, usage, workspace, worktree,
+    hook_list, host, inference, launch, mcp, metadata, model, options, pending, permission,
+    process, provider, queue, research, server, session, settings, shell, skill, stored, task,
+    todo, tool, trust, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 

@@ -87,7 +87,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
     );
     let verdict = match verdict {
         Ok(verdict) => verdict,
-        Err(outcome) => return finish(state, turn, call, outcome, env),
+        Err(outcome) => return finish(state, turn, call, *outcome, env),
     };
     let mut granted = by_rules(state, permission, assessed.claim, &verdict, env);
     let permissions = env.permissions(state);
