@@ -64,7 +64,7 @@ pub struct Outcome {
     /// Further binary data, as it is stored.
     pub binaries: Vec<BinaryResult>,
     /// The result as data, as an MCP server sent it.
-    pub structured: Option<Value>,
+    pub structured: Option<Box<Value>>,
     /// The result for programs.
     pub facts: Option<Map<String, Value>>,
     /// The completions of tasks that the model learns from this result.

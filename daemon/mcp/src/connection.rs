@@ -130,7 +130,7 @@ impl Connection {
             tools.extend(resource_tools().into_iter().filter(known));
         }
         for problem in &mut problems {
-            problem.truncate(LONGEST_PROBLEM);
+            *problem = problem.chars().take(LONGEST_PROBLEM).collect();
         }
         Ok((tools, problems))
     }

@@ -257,6 +257,13 @@ impl Handler {
     }
 }
 
+/// Returns a half byte as a hexadecimal digit.
+fn hex(half: u8) -> char {
+    char::from_digit(u32::from(half), 16)
+        .unwrap_or('0')
+        .to_ascii_uppercase()
+}
+
 /// Writes a path as a `file://` address.
 fn file_uri(path: &str) -> String {
     let mut uri = String::from("file://");
@@ -264,7 +271,7 @@ fn file_uri(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"/-_.~:".contains(&byte) {
             uri.push(char::from(byte));
         } else {
-            uri.push_str(&format!("%{byte:02X}"));
+            uri.extend(['%', hex(byte >> 4), hex(byte & 15)]);
         }
     }
     uri

@@ -18,7 +18,7 @@ pub struct ServerLog(Arc<Mutex<Lines>>);
 
 #[derive(Default)]
 struct Lines {
-    lines: VecDeque<String>,
+    kept: VecDeque<String>,
     bytes: usize,
     /// Lines that were dropped to make room.
     dropped: u64,
@@ -36,9 +36,9 @@ impl ServerLog {
         let line = visible(&line).into_owned();
         let mut log = self.0.lock();
         log.bytes += line.len();
-        log.lines.push_back(line);
+        log.kept.push_back(line);
         while log.bytes > MOST_BYTES {
-            let Some(oldest) = log.lines.pop_front() else {
+            let Some(oldest) = log.kept.pop_front() else {
                 break;
             };
             log.bytes -= oldest.len();
@@ -61,12 +61,12 @@ impl ServerLog {
     /// Returns what is kept, the oldest line first, and how many lines were dropped before it.
     pub fn lines(&self) -> (Vec<String>, u64) {
         let log = self.0.lock();
-        (log.lines.iter().cloned().collect(), log.dropped)
+        (log.kept.iter().cloned().collect(), log.dropped)
     }
 
     /// Returns the last line.
     pub(crate) fn last(&self) -> Option<String> {
-        self.0.lock().lines.back().cloned()
+        self.0.lock().kept.back().cloned()
     }
 
     /// Takes everything that a stream says until it ends.
@@ -100,7 +100,9 @@ mod tests {
         let log = ServerLog::default();
         let mut flood = "x".repeat(10_000) + "\n";
         for number in 0..20_000 {
-            flood.push_str(&format!("line {number}\n"));
+            flood += "line ";
+            flood += &number.to_string();
+            flood.push('\n');
         }
         flood.push_str("no end of line");
         let stream = std::io::Cursor::new(flood.into_bytes());

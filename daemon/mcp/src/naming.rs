@@ -60,12 +60,9 @@ fn allowed(letter: char) -> char {
 fn marked(plain: &str, server: &str, tool: &str, tries: u32) -> String {
     let whole = format!("{server}\n{tool}\n{tries}");
     let hash = digest(&SHA256, whole.as_bytes());
-    let digits: String = hash
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let digits: String = digits.chars().take(DIGITS).collect();
+    let halves = hash.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digits = halves.filter_map(|half| char::from_digit(u32::from(half), 16));
+    let digits: String = digits.take(DIGITS).collect();
     let kept: String = plain.chars().take(LONGEST_NAME - DIGITS - 1).collect();
     format!("{kept}_{digits}")
 }
@@ -103,14 +100,14 @@ mod tests {
                 .map(|(server, tool)| names.name(server, tool))
                 .collect::<Vec<_>>()
         };
-        let names = named();
-        assert_eq!(names, named());
-        assert_eq!(names.first().map(String::as_str), Some("a-b-c"));
-        assert_ne!(names.get(1).map(String::as_str), Some("a-b-c"));
-        assert_eq!(names.get(2).map(String::as_str), Some("a_b-c"));
-        assert_ne!(names.get(3).map(String::as_str), Some("a-b_d"));
-        let different: HashSet<&String> = names.iter().collect();
-        assert_eq!(different.len(), names.len());
-        assert!(names.iter().all(|name| name.len() <= LONGEST_NAME));
+        let all = named();
+        assert_eq!(all, named());
+        assert_eq!(all.first().map(String::as_str), Some("a-b-c"));
+        assert_ne!(all.get(1).map(String::as_str), Some("a-b-c"));
+        assert_eq!(all.get(2).map(String::as_str), Some("a_b-c"));
+        assert_ne!(all.get(3).map(String::as_str), Some("a-b_d"));
+        let different: HashSet<&String> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
+        assert!(all.iter().all(|name| name.len() <= LONGEST_NAME));
     }
 }

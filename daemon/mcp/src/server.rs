@@ -341,12 +341,10 @@ impl Server {
 
     /// Sends a request to the server if it is connected.
     pub async fn request(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        let connection = match &self.known.borrow().phase {
-            Phase::Connected(connection) => connection.clone(),
-            _ => {
-                let why = format!("MCP server {} is not connected", self.name);
-                return Err(CallError::NotConnected(why));
-            }
+        let phase = self.known.borrow().phase.clone();
+        let Phase::Connected(connection) = phase else {
+            let why = format!("MCP server {} is not connected", self.name);
+            return Err(CallError::NotConnected(why));
         };
         let timeout = self.config().call_timeout;
         connection.request_by_name(method, params, timeout).await

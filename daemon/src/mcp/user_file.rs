@@ -123,7 +123,7 @@ fn read(path: &Path) -> Result<Map<String, Value>, FileError> {
     };
     let mut json = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
     if json_strip_comments::strip(&mut json).is_err() || json.trim().is_empty() {
-        json = "{}".to_owned();
+        "{}".clone_into(&mut json);
     }
     serde_json::from_str(&json).map_err(|error| wrong(path, format!("is not valid JSON: {error}")))
 }

@@ -183,8 +183,8 @@ impl Actor {
             self.subagents.roster(),
             self.planning(),
             &self.skills_view(),
-            McpTools::new(self.mcp.cell.tools()),
         )
+        .with_mcp(McpTools::new(self.mcp.cell.tools()))
     }
 
     /// Runs work beside the actor and reports its result.

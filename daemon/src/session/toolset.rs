@@ -39,7 +39,6 @@ impl<'a> Toolset<'a> {
         roster: Arc<Roster>,
         planning: Planning,
         skills: &SkillView,
-        mcp: McpTools,
     ) -> Self {
         let profile = state.subagent.as_ref().map(|own| &own.profile);
         // A sub-agent reports to its parent and asks no users; a fork has its parent's tools.
@@ -68,9 +67,14 @@ impl<'a> Toolset<'a> {
                 agents_off: off.map(Vec::as_slice).unwrap_or_default(),
             },
             client: ClientTools::new(offered.flatten()),
-            mcp,
+            mcp: McpTools::new(Vec::new()),
             planning,
         }
+    }
+
+    /// Adds the tools of MCP servers.
+    pub(super) fn with_mcp(self, mcp: McpTools) -> Self {
+        Self { mcp, ..self }
     }
 
     /// Returns the tool with this name.
@@ -183,14 +187,14 @@ fn lets_mcp_through(state: &State, name: &str, tool: &McpToolRef) -> bool {
 /// use any of them.
 fn lets_through(state: &State, names: &[&str], origin: ToolOrigin) -> bool {
     let options: &SessionOptions = &state.options;
-    let named = |list: &Option<Vec<String>>| {
+    let lists_it = |list: &Option<Vec<String>>| {
         list.as_ref().is_some_and(|list| {
             list.iter()
                 .any(|pattern| matches_any(pattern, names, origin))
         })
     };
-    let excluded = named(&options.excluded_tools);
-    let available = options.available_tools.is_none() || named(&options.available_tools);
+    let excluded = lists_it(&options.excluded_tools);
+    let available = options.available_tools.is_none() || lists_it(&options.available_tools);
     let kept = if options.tool_filter_precedence.as_deref() == Some("available")
         && options.available_tools.is_some()
     {

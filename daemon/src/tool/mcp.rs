@@ -144,7 +144,7 @@ fn outcome(result: CallResult) -> Outcome {
     });
     outcome.binaries = binaries.collect();
     let fits = |data: &Value| data.to_string().len() <= LARGEST_DATA;
-    outcome.structured = result.structured.filter(fits);
+    outcome.structured = result.structured.filter(fits).map(Box::new);
     outcome
 }
 

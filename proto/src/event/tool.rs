@@ -54,7 +54,7 @@ pub struct ToolResult {
     pub binary_results_for_llm: Option<Vec<BinaryResult>>,
     /// The result as data, as an MCP server sent it.
     #[serde(default, deserialize_with = "crate::json::present")]
-    pub structured_content: Option<Value>,
+    pub structured_content: Option<Box<Value>>,
 }
 
 /// Binary data of a result.

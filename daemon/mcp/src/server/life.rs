@@ -76,7 +76,9 @@ impl Life {
         let mut next = self.orders.recv().await;
         while let Some(order) = next {
             next = match order {
-                Control::Start | Control::Restart | Control::Forgotten => self.live().await,
+                Control::Start | Control::Restart | Control::Forgotten => {
+                    Box::pin(self.live()).await
+                }
                 Control::Stop => {
                     self.set(Phase::Stopped);
                     self.orders.recv().await
@@ -340,19 +342,18 @@ async fn ready<T>(future: &mut Option<BoxFuture<'_, T>>) -> T {
 /// Waits until the other end of a connection is gone; returns why.
 async fn gone(connected: &Connected, log: &ServerLog) -> String {
     let closed = connected.closed.cancelled();
-    let how = match &connected.process {
-        Some(process) => tokio::select! {
+    let how = if let Some(process) = &connected.process {
+        tokio::select! {
             how = process.exit() => how,
             () = closed => {
                 // A program that closes its output mostly ends, and its end says more.
                 let end = tokio::time::timeout(END_SEEN_WITHIN, process.exit()).await;
                 end.unwrap_or_else(|_| "it closed its output".to_owned())
             }
-        },
-        None => {
-            closed.await;
-            "the connection broke".to_owned()
         }
+    } else {
+        closed.await;
+        "the connection broke".to_owned()
     };
     match log.last() {
         Some(line) => format!("{how}: {line}"),

@@ -64,9 +64,9 @@ pub(super) fn read_plugin(
     let mut about = Map::new();
     for path in [&description, &claude] {
         match object(&reader, path) {
-            Ok(read) => {
-                if let Some(read) = read {
-                    about = read;
+            Ok(told) => {
+                if let Some(told) = told {
+                    about = told;
                     break;
                 }
             }

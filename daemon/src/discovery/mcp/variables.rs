@@ -16,19 +16,16 @@ pub fn expand(
     while let Some(at) = rest.find(['$', '{']) {
         let (before, from) = rest.split_at(at);
         expanded.push_str(before);
-        match next(from) {
-            Some(Found { name, other, after }) => {
-                match value(name).or_else(|| other.map(str::to_owned)) {
-                    Some(value) => expanded.push_str(&value),
-                    None => return Err(MissingVariable(name.to_owned())),
-                }
-                rest = after;
+        if let Some(Found { name, other, after }) = next(from) {
+            match value(name).or_else(|| other.map(str::to_owned)) {
+                Some(value) => expanded.push_str(&value),
+                None => return Err(MissingVariable(name.to_owned())),
             }
-            None => {
-                let mut letters = from.chars();
-                expanded.extend(letters.next());
-                rest = letters.as_str();
-            }
+            rest = after;
+        } else {
+            let mut letters = from.chars();
+            expanded.extend(letters.next());
+            rest = letters.as_str();
         }
     }
     expanded.push_str(rest);

@@ -33,7 +33,7 @@ pub(super) async fn elicit(
         session: session.clone(),
         request: Some(request.clone()),
     };
-    let asked = ElicitationRequested {
+    let form = ElicitationRequested {
         request_id: request,
         message: params.message,
         mode: None,
@@ -42,7 +42,7 @@ pub(super) async fn elicit(
         elicitation_source: None,
         url: None,
     };
-    let answer = session.elicit(asked).await?;
+    let answer = session.elicit(form).await?;
     asker.request = None;
     Ok(ElicitationResult {
         action: answer.action,
