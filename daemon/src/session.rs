@@ -21,6 +21,7 @@ mod plan;
 pub mod provide;
 mod questions;
 pub mod queued_command;
+mod record;
 mod redact;
 pub mod registry;
 mod resume;

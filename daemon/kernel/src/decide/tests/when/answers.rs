@@ -77,7 +77,7 @@ pub(crate) fn elicit(request: &str) -> Command {
     Command::Elicit(Box::new(ElicitationRequested {
         request_id: request.into(),
         message: "Fill in".to_owned(),
-        mode: Some("form".to_owned()),
+        mode: None,
         requested_schema: Some(json!({ "type": "object" })),
         tool_call_id: None,
         elicitation_source: None,
