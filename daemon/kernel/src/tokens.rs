@@ -25,11 +25,33 @@ static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/token_slots.bin"
 /// only with its length.
 const LONGEST_MERGE: usize = 64;
 
+/// How many bytes at each end of a very long text are counted.
+const SAMPLE: usize = 64 * 1024;
+
 /// A rank that no token has.
 const NO_RANK: u32 = u32::MAX;
 
-/// Counts the tokens of a text.
+/// Counts the tokens of a text. Of a very long one the beginning and the end are counted, and the rest is
+/// taken to be like them: a session must not stand still for it.
 pub fn count(text: &str) -> u64 {
+    if text.len() <= 2 * SAMPLE {
+        return whole(text);
+    }
+    let is_cut = |at: &usize| text.is_char_boundary(*at);
+    let (head, tail) = (
+        (0..=SAMPLE).rev().find(is_cut).unwrap_or(0),
+        (text.len() - SAMPLE..=text.len())
+            .find(is_cut)
+            .unwrap_or(text.len()),
+    );
+    let first = text.get(..head).unwrap_or_default();
+    let last = text.get(tail..).unwrap_or_default();
+    let seen = (first.len() + last.len()) as u64;
+    let counted = whole(first) + whole(last);
+    counted.saturating_mul(text.len() as u64) / seen.max(1)
+}
+
+fn whole(text: &str) -> u64 {
     pieces(text).map(|piece| of_piece(piece.as_bytes())).sum()
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use loopd_tests::{Client, Daemon};
 use serde_json::{Value, json};
 
-use super::{listed, server, until};
+use super::{listed, noted, server, until};
 
 async fn trust(client: &Client, folder: &Path) {
     let shown = client
@@ -160,7 +160,9 @@ async fn plugins_bring_servers_and_a_session_does_without_some() {
     let daemon = Daemon::playing([]).await;
     let plugin = daemon.file("plugin");
     write(&plugin.join("plugin.json"), r#"{"name": "tools"}"#);
-    let servers = json!({"mcpServers": {"one": server("good", &[]), "two": server("good", &[])}});
+    let mark = plugin.join("started.log");
+    let one = server("good", &["--mark", &mark.display().to_string()]);
+    let servers = json!({"mcpServers": {"one": one, "two": server("good", &[])}});
     write(&plugin.join(".mcp.json"), &servers.to_string());
     let client = daemon.client();
     let options = json!({"pluginDirectories": [plugin], "disabledMcpServers": ["two"]});
@@ -171,6 +173,9 @@ async fn plugins_bring_servers_and_a_session_does_without_some() {
         (&json!("plugin"), &json!("tools"))
     );
     assert_eq!(listed(&session, "two").await["status"], "disabled");
+    // What the server writes to a file of its own does not count.
+    assert_eq!(noted(&mark).lines().count(), 1);
+    assert_eq!(listed(&session, "one").await["status"], "connected");
     // What an agent changes in the folder does not count in this session.
     let changed = json!({"mcpServers": {"one": server("good", &["--mark", "x"])}});
     write(&plugin.join(".mcp.json"), &changed.to_string());

@@ -58,6 +58,23 @@ fn a_long_run_without_a_break_takes_no_longer_than_others() {
     assert!(count(&text) > 10_000);
 }
 
+#[test]
+fn a_very_long_text_is_counted_by_its_ends() {
+    let text = "some words that come again and again\n".repeat(20_000);
+    let (counted, exact) = (count(&text), whole(&text));
+    assert!(
+        counted.abs_diff(exact) * 100 < exact,
+        "{counted} for {exact}"
+    );
+    // Letters of several bytes at the places where it is cut.
+    let text = "é".repeat(200_000);
+    let (counted, exact) = (count(&text), whole(&text));
+    assert!(
+        counted.abs_diff(exact) * 100 < exact,
+        "{counted} for {exact}"
+    );
+}
+
 proptest! {
     #[test]
     fn pieces_are_the_whole_text(text in "\\PC{0,60}|[ \t\r\na-z0-9.]{0,60}") {

@@ -1,5 +1,6 @@
 //! The files of a project that the command of a server names. A server is trusted together with them:
-//! otherwise an agent could change what a trusted server does by changing its script.
+//! otherwise an agent could change what a trusted server does by changing its script. Files that
+//! servers write, such as logs, do not count: with them a server would lose its trust by its own work.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,14 @@ use crate::regular_file;
 const MOST_WORDS: usize = 64;
 /// How much of a file counts.
 const LARGEST_FILE: u64 = 8 * 1024 * 1024;
+
+/// The endings of files that programs write while they run, and that they do not run.
+const WRITTEN: [&str; 8] = [
+    "log", "db", "sqlite", "sqlite3", "jsonl", "ndjson", "csv", "pid",
+];
+/// The words at the beginning of a command that may be a program, whatever their ending is: the command
+/// and the script that it may be given.
+const PROGRAM_WORDS: usize = 2;
 
 /// Returns the hash of an entry with the files that it names.
 pub(super) fn hash(said: &Value, entry: &McpEntry, folder: &Path, base: &Path) -> ContentHash {
@@ -44,7 +53,7 @@ fn find(entry: &McpEntry, folder: &Path, base: &Path) -> Vec<PathBuf> {
     bases.extend(cwd.as_ref().map(|cwd| base.join(cwd)));
     let words = std::iter::once(command).chain(args).take(MOST_WORDS);
     let mut files = Vec::new();
-    for word in words {
+    for (at, word) in words.enumerate() {
         // `--config=x` names x, and `${workspaceFolder}/x` too.
         let word = word
             .rsplit_once('=')
@@ -54,13 +63,21 @@ fn find(entry: &McpEntry, folder: &Path, base: &Path) -> Vec<PathBuf> {
         let paths = bases
             .iter()
             .filter_map(|base| base.join(&word).canonicalize().ok());
-        for path in paths.filter(|path| path.starts_with(&real) && path.is_file()) {
+        let counts = |path: &PathBuf| at < PROGRAM_WORDS || !is_written(path);
+        let paths = paths.filter(|path| path.starts_with(&real) && path.is_file());
+        for path in paths.filter(counts) {
             if !files.contains(&path) {
                 files.push(path);
             }
         }
     }
     files
+}
+
+/// Returns whether a file is one that programs write while they run, by its ending.
+fn is_written(file: &Path) -> bool {
+    let ending = file.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| WRITTEN.iter().any(|it| it.eq_ignore_ascii_case(ending)))
 }
 
 /// Reads a file; one that cannot be read says nothing.

@@ -201,6 +201,7 @@ fn times(tokens: u64, factor: f64) -> u64 {
 
 fn entry(source: &PartSource, part: PartTokens) -> AttributionEntry {
     let (kind, name, label) = named(source);
+    let is_message = matches!(source, PartSource::User | PartSource::Assistant);
     let messages = ("messageCount".to_owned(), part.messages.to_string());
     AttributionEntry {
         id: format!("{kind}:{name}"),
@@ -208,7 +209,8 @@ fn entry(source: &PartSource, part: PartTokens) -> AttributionEntry {
         label,
         tokens: part.tokens,
         parent_id: None,
-        attributes: Some([messages].into()),
+        // Some clients expect none with what is no source of its own.
+        attributes: (!is_message).then(|| [messages].into()),
     }
 }
 
