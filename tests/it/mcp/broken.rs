@@ -113,7 +113,8 @@ async fn odd_behaviour_does_not_break_the_connection() {
 async fn a_server_that_reads_nothing_fails_by_its_timeout() {
     let daemon = impatient([]).await;
     let mut deaf = server("deaf", &[]);
-    deaf["timeout"] = json!(300);
+    // Long enough for the program to start and to answer the greeting on a busy machine.
+    deaf["timeout"] = json!(2_000);
     let mut session = daemon
         .client()
         .create(json!({"mcpServers": {"box": deaf}}))
