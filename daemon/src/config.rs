@@ -35,6 +35,12 @@
 //! stop_blocks = 8                      # how many times in a row hooks may keep an agent from stopping
 //! client_timeout = 300                 # how many seconds an app may take to answer one of its hooks
 //!
+//! [mcp]
+//! enabled = true                       # whether sessions use MCP servers at all
+//! idle_timeout = 1800                  # a server that nobody calls for so many seconds is ended
+//! first_wait = 2.0                     # the first prompt waits so many seconds for servers that were never
+//!                                      # started before; 0: it does not wait
+//!
 //! [agents]
 //! small_model = "claude-haiku-4-5"     # for agents that want a small and fast model
 //! critic_model = "gpt-5"               # for agents that want a model of another family
@@ -68,6 +74,7 @@
 //! provider's default, else the first model that provider lists. Variables are those of the launch
 //! that opened the session, never the daemon's own.
 
+mod mcp;
 mod prices;
 mod provider_waits;
 
@@ -83,6 +90,7 @@ use crate::regular_file;
 use crate::subagent::definitions::AgentSettings;
 use loopd_exec::sandbox::NetworkAccess;
 use loopd_model::retry::RetryPolicy;
+use mcp::McpSettings;
 use prices::Prices;
 use provider_waits::WaitSettings;
 
@@ -104,6 +112,7 @@ pub struct Config {
     pub models: ModelSettings,
     pub unattended: UnattendedTimeout,
     pub hooks: HookSettings,
+    pub mcp: McpSettings,
     /// A hash of the text of the file; `None` without a readable file.
     fingerprint: Option<u64>,
 }
@@ -233,6 +242,7 @@ struct ConfigFile {
     limits: WaitSettings,
     shell: ShellSettings,
     hooks: HookSettings,
+    mcp: McpSettings,
     agents: AgentSettings,
 }
 
@@ -302,6 +312,7 @@ impl Config {
             prices: file.prices,
             fallback_models: file.fallback_models,
             shell: file.shell,
+            mcp: file.mcp,
             hooks: file.hooks,
             agents: file.agents,
             models,

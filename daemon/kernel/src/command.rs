@@ -4,7 +4,9 @@ mod calls;
 mod fleet;
 mod life;
 mod messages;
+mod refusal;
 mod report;
+mod room;
 mod settings;
 mod slash;
 mod tasks;
@@ -14,7 +16,7 @@ use std::borrow::Cow;
 use ulid::Ulid;
 
 use loopd_proto::event::agent::Stance;
-use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction};
+use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction, ElicitationRequested};
 use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::GuardFolder;
@@ -44,19 +46,21 @@ use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
 use super::state::{State, TurnKey};
-use super::todos::{TodoInput, TodoProblem};
-use super::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
+use super::todos::TodoInput;
+use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion};
 
-pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
+pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef};
 pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{
     AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
     SendPlace,
 };
+pub use refusal::Refusal;
+pub use room::{KeptOutput, RequestFacts, RoomNeed};
 pub use settings::{
-    AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
-    PermissionsPatch, RuleRemoval, RuleSet,
+    AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, McpSwitch, ModelChoice,
+    PermissionChange, PermissionsPatch, RuleRemoval, RuleSet,
 };
 pub use slash::{CommandOutcome, CommandRunner};
 pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
@@ -74,6 +78,8 @@ pub struct DecideEnv<'a> {
     pub home: &'a str,
     /// Returns where the tool of this name runs; `None` if the model is not offered it.
     pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
+    /// Returns the tool of an MCP server that models know by this name.
+    pub mcp_tool: &'a dyn Fn(&str) -> Option<McpToolRef>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
     pub inherited: &'a dyn Fn() -> Option<Permissions>,
     /// Whether the sessions above this one let it only look and plan.
@@ -249,6 +255,8 @@ pub enum Command {
     /// Lets the session go on without clients whose hooks guard it.
     LiftGuards(LiftScope),
     Assessed(Assessed),
+    /// The tools of a call's MCP server have come.
+    AssessAgain(Box<AssessAgain>),
     /// Hooks have answered, or declined to answer, what a person would be asked.
     HooksAnswered {
         asked: Box<HookPermission>,
@@ -265,6 +273,13 @@ pub enum Command {
         turn: TurnKey,
         call: ToolCallId,
         outcome: CallOutcome,
+    },
+    /// The next model call of a turn is large.
+    MakeRoom(Box<RoomNeed>),
+    /// The whole texts of results were saved, so that these can be shortened.
+    OutputsKept {
+        turn: TurnKey,
+        kept: Vec<KeptOutput>,
     },
     /// The provider may take requests again.
     WaitOver {
@@ -316,11 +331,7 @@ pub enum Command {
         request: RequestId,
         response: AutoModeSwitch,
     },
-    Elicit {
-        request: RequestId,
-        message: String,
-        schema: Value,
-    },
+    Elicit(Box<ElicitationRequested>),
     AnswerElicitation {
         request: RequestId,
         action: ElicitationAction,
@@ -345,6 +356,8 @@ pub enum Command {
         default_model: String,
     },
     UpdateOptions(Box<OptionsPatch>),
+    /// Lets the session use an MCP server or do without it.
+    SwitchMcpServer(String, McpSwitch),
     ChangePermissions(PermissionChange),
     /// A client gave a lasting approval when an agent of this session asked.
     Grant(LastingApproval),
@@ -508,62 +521,6 @@ pub struct AbortOutcome {
     pub removed: Vec<MessageId>,
     /// The message that the running turn belongs to, and its sender, if that turn was spared.
     pub spared: Option<(MessageId, Option<ClientRef>)>,
-}
-
-/// Why a command was refused. A refused command changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    #[error("Session not found: {0}")]
-    Closed(SessionId),
-    #[error("the queue of this session is full ({limit} items); wait for it to drain or clear it")]
-    QueueFull { limit: usize },
-    #[error("{limit} tasks run in the background already; stop some of them first")]
-    TooManyTasks { limit: usize },
-    #[error("there is a task {0} already; choose another id")]
-    TaskExists(TaskId),
-    #[error("the messageId {0} was used for another message; give each message an id of its own")]
-    MessageIdUsed(MessageId),
-    #[error(
-        "{0} does not wait in the queue: a turn has taken it or it was removed; session.queue.pendingItems lists what waits"
-    )]
-    NotQueued(MessageId),
-    #[error("{0} is a slash command, not a message; remove it and queue another command instead")]
-    NotAMessage(MessageId),
-    #[error("attachments: {0} may not be read, by the managed settings of this session")]
-    AttachmentDenied(String),
-    #[error("the agents of this session changed while one was chosen; try again")]
-    AgentsChanged,
-    #[error("a session has at most {limit} permission rules of a kind; remove some first")]
-    TooManyRules { limit: usize },
-    #[error(
-        "guards of {limit} folders are in force in this session; open a new session in that directory"
-    )]
-    TooManyGuards { limit: usize },
-    #[error("the managed settings of this session do not let anybody approve everything at once")]
-    NoApproveAll,
-    #[error("the action {0} was not offered with this plan; choose one of its `actions`")]
-    NotOffered(&'static str),
-    #[error("{0}")]
-    Todos(TodoProblem),
-    #[error("the todo list was changed meanwhile; read it and try again")]
-    TodosChanged,
-    #[error(
-        "a fleet is at work in this session already; wait for it or stop it with loopd.fleetStop"
-    )]
-    FleetAtWork,
-    #[error("there are no todos to carry out; give a prompt, or write todos first")]
-    NoTodos,
-    #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
-    TodoCircle(String),
-    #[error("the form was not filled in as it was asked for: {0}")]
-    FormContent(String),
-    #[error(
-        "this is the session of a sub-agent, which has the {what} of its parent; change that in the session {session}"
-    )]
-    IsSubagent {
-        what: &'static str,
-        session: SessionId,
-    },
 }
 
 impl Decision {

@@ -18,6 +18,7 @@ use super::clients::attach::PendingWork;
 use super::files::FileWriter;
 use super::hooks::SessionHooks;
 use super::journal;
+use super::mcp::SessionMcp;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
 use super::running::RunningEffects;
@@ -29,7 +30,6 @@ use super::subagents::as_child::ParentLink;
 use super::todos::SqlCell;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
-use crate::client::{Lifecycle, LifecycleMetadata};
 use crate::discovery::hooks::HookKind;
 use crate::hook::Transcript;
 use crate::publish::recent::Recent;
@@ -39,6 +39,7 @@ use crate::subagent::CancelledBy;
 use loopd_exec::keep_alive::KeepAliveGuard;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
+use loopd_kernel::context_window::ContextWindow;
 use loopd_kernel::decide::decide;
 use loopd_kernel::hook::HookNeeds;
 use loopd_kernel::state::State;
@@ -86,6 +87,9 @@ pub(super) struct Actor {
     pub(super) sql: SqlCell,
     pub(super) storage: Storage,
     pub(super) hooks: SessionHooks,
+    pub(super) mcp: SessionMcp,
+    /// What the model of the last call takes.
+    pub(super) window: Option<(String, ContextWindow)>,
     /// Since when nobody attends the session and nothing runs in it.
     pub(super) quiet_since: Option<tokio::time::Instant>,
     /// Held while a question is open, so that the daemon waits for a person.
@@ -110,6 +114,7 @@ impl Actor {
         let now = services.clock.now().0;
         let file_masks = FileMasks::default();
         let transcript = Transcript::new(id.clone(), services.session_folder(&id));
+        let mcp = SessionMcp::new(&id, &services, &mailbox);
         #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
         let epoch = services.clock.id().0 as u64;
         Self {
@@ -150,6 +155,8 @@ impl Actor {
             unsettled: UnsettledCall::default(),
             storage: Storage::default(),
             hooks: SessionHooks::new(transcript),
+            mcp,
+            window: None,
             quiet_since: None,
             asks: None,
         }
@@ -168,6 +175,7 @@ impl Actor {
                 break;
             }
             self.running.forget_ended();
+            self.tell_mcp_news();
         }
         self.end_processes().await;
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
@@ -185,6 +193,7 @@ impl Actor {
         };
         self.subagents.runs().close(by).await;
         self.leave_tree();
+        self.mcp.cell.close().await;
         self.shells.close().await;
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
@@ -232,6 +241,10 @@ impl Actor {
                 self.take_command(*command, reply).await
             }
             Message::SendAndWait(wanted) => self.send_and_wait(*wanted).await,
+            Message::Mcp(message) => {
+                self.take_mcp(message).await;
+                Flow::Go
+            }
             Message::Report(command) => self.report(*command).await,
             Message::View(look) => {
                 self.show(look);
@@ -281,13 +294,8 @@ impl Actor {
                 }
                 flow
             }
-            Message::Elicit {
-                request,
-                message,
-                schema,
-                reply,
-            } => {
-                self.elicit(request, message, schema, reply).await;
+            Message::Elicit { asked, reply } => {
+                self.elicit(asked, reply).await;
                 Flow::Go
             }
             Message::RunClientCommand { name, args, reply } => {
@@ -518,6 +526,7 @@ impl Actor {
                 let tool = self.toolset().resolve(name);
                 tool.map(|tool| tool.origin())
             },
+            mcp_tool: &|name| self.toolset().mcp_tool(name),
             inherited: &|| {
                 let subagent = self.state.subagent.as_ref();
                 subagent.map(|_| self.effective_permissions().permissions)
@@ -551,50 +560,6 @@ impl Actor {
             Err(error) => {
                 tracing::error!(session = %self.state.id, %error, "an event could not be written as JSON");
             }
-        }
-    }
-
-    pub(super) fn refresh_record(&mut self) {
-        let state = &self.state;
-        let name = state.name.as_ref();
-        self.record.created_ms = state.created.0;
-        self.record.modified_ms = self.services.clock.now().0;
-        self.record.summary = name.map(|name| name.text.clone());
-        // Only a name by the user counts; a derived one is the beginning of the first message.
-        self.record.name = name
-            .filter(|name| name.by_user)
-            .map(|name| name.text.clone());
-        self.record.cwd = Some(state.cwd.clone());
-        self.record.git_root.clone_from(&state.context.git_root);
-        self.record.repository.clone_from(&state.context.repository);
-        self.record.branch.clone_from(&state.context.branch);
-        self.record
-            .client_name
-            .clone_from(&state.options.client_name);
-        if let Some(subagent) = &state.subagent {
-            self.record.parent = Some(subagent.parent.clone());
-            self.record.agent = Some(subagent.task.to_string());
-        }
-    }
-
-    pub(super) fn announce_update(&self) {
-        // Clients know the sessions that they opened. They know sub-agents from their events.
-        if let Some(launch) = self.clients.launch()
-            && self.state.subagent.is_none()
-        {
-            launch.announce(&Lifecycle {
-                kind: "session.updated",
-                session_id: &self.state.id,
-                metadata: Some(self.lifecycle_metadata()),
-            });
-        }
-    }
-
-    fn lifecycle_metadata(&self) -> LifecycleMetadata {
-        LifecycleMetadata {
-            start_time: self.state.created,
-            modified_time: loopd_proto::time::Timestamp(self.record.modified_ms),
-            summary: self.record.summary.clone(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod autopilot;
 mod budgets;
 mod changed_queue;
 mod changed_rules;
+mod context;
 mod fleet;
 mod hooks;
 mod modes;
@@ -58,6 +59,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("time-up", budgets::time_up().boxed_local()),
         ("fleet", fleet::fleet().boxed_local()),
         ("skills", skills::skills().boxed_local()),
+        ("pruned", context::pruned().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),
