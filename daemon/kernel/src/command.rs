@@ -51,8 +51,8 @@ pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
 pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{
-    AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
-    SendPlace,
+    AbortRequest, AbortWaiting, LostCall, ModelFailure, ModelReplied, Prepared, PreparedMessage,
+    Send, SendPlace,
 };
 pub use settings::{
     AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
@@ -222,6 +222,7 @@ pub enum Command {
     },
     ModelReplied(Box<ModelReplied>),
     ModelFailed {
+        lost: Option<Box<LostCall>>,
         turn: TurnKey,
         failure: ModelFailure,
     },

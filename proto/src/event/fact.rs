@@ -343,6 +343,10 @@ pub struct UsageRecorded {
     /// The cost in billionths of a US dollar; 0 if the model has no price.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nano_usd: u64,
+    /// Whether the tokens are estimated: the provider did not report them, reported what cannot be, or a
+    /// reply broke off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]

@@ -214,7 +214,11 @@ pub(super) fn replied(turn: &TurnKey, reply: Reply) -> Command {
     let (text, calls) = match reply {
         Reply::Fails => {
             let failure = failure();
-            return Command::ModelFailed { turn, failure };
+            return Command::ModelFailed {
+                turn,
+                failure,
+                lost: None,
+            };
         }
         Reply::Says => ("words", Vec::new()),
         Reply::SaysNothing => ("", Vec::new()),
@@ -238,6 +242,7 @@ pub(super) fn replied(turn: &TurnKey, reply: Reply) -> Command {
         tool_count: 1,
         initiator: "user",
         nano_usd: 0,
+        reported: None,
     }))
 }
 

@@ -16,6 +16,7 @@ use loopd_kernel::command::Command;
 use loopd_kernel::context;
 use loopd_kernel::model::{Delivery, ModelRequest};
 use loopd_kernel::state::TurnKey;
+use loopd_kernel::usage::LostAttempts;
 
 /// After so long, a wait looks at the clock again: the clock may be set, and machines sleep.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -51,6 +52,7 @@ impl Actor {
             services: self.services.clone(),
             route: self.route(),
             conversation_tokens: context::conversation_tokens(&self.state),
+            lost: LostAttempts::default(),
         };
         let budget = self.call_budget(&input);
         let cancel = self.running.turn();
@@ -71,6 +73,7 @@ impl Actor {
                 }
             },
             move || Command::ModelFailed {
+                lost: None,
                 turn: failed,
                 failure: internal_failure(),
             },
@@ -121,6 +124,7 @@ async fn budgeted_call(
         Ok(reservation) => reservation,
         Err(failure) => {
             return Command::ModelFailed {
+                lost: None,
                 turn: input.turn.clone(),
                 failure,
             };

@@ -208,12 +208,14 @@ fn reply(number: u32, text: &str, calls: &[&str], finish: Finish) -> Command {
         tool_count: 1,
         initiator: "user",
         nano_usd: 0,
+        reported: None,
     }))
 }
 
 /// The model call failed because of a rate limit.
 pub(crate) fn rate_limited(number: u32, code: &str) -> Command {
     Command::ModelFailed {
+        lost: None,
         turn: turn(number),
         failure: ModelFailure {
             kind: "rate_limit".to_owned(),
@@ -227,6 +229,7 @@ pub(crate) fn rate_limited(number: u32, code: &str) -> Command {
 
 pub(crate) fn model_failed(number: u32) -> Command {
     Command::ModelFailed {
+        lost: None,
         turn: turn(number),
         failure: failure(),
     }
