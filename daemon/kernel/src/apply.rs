@@ -447,9 +447,12 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
     }
     let limits = state.options.session_limits.as_ref();
     let has_time = limits.is_some_and(|limits| limits.timeout_seconds.is_some());
-    if has_time || state.run_time(head.timestamp).is_some() {
+    if has_time {
         let works = state.is_busy() || state.tasks.has_agents_at_work();
         state.worked.note(head.timestamp, works);
+    } else if state.worked.stopping && !state.is_busy() && !state.tasks.has_agents_at_work() {
+        // The limit of time of a run has stopped it.
+        state.worked.stopping = false;
     }
     // A call knows the request that it waits for. Once the call waits no more, its question closes.
     if !state.questions.is_empty() {

@@ -428,11 +428,12 @@ pub fn time_reached_under(
 /// Returns how many milliseconds are left until the limit of time is reached; `None` if there is no
 /// such limit or nothing works.
 pub fn time_left_ms(state: &State, now: Timestamp) -> Option<u64> {
-    let worked = state.worked.running_ms(now)?;
     let limits = state.options.session_limits;
     let of_session = limits.and_then(|limits| limits.timeout_seconds);
-    let of_session = of_session.map(|limit| nano(limit * 1_000.0).saturating_sub(worked));
-    let of_run = state.run_time(now);
+    let of_session = of_session.zip(state.worked.running_ms(now));
+    let of_session = of_session.map(|(limit, worked)| nano(limit * 1_000.0).saturating_sub(worked));
+    let works = state.is_busy() || state.tasks.has_agents_at_work();
+    let of_run = state.run_time(now).filter(|_| works);
     let of_run = of_run.map(|(most, taken)| most.saturating_sub(taken));
     let left = of_session.into_iter().chain(of_run).min()?;
     (!state.worked.stopping).then_some(left)

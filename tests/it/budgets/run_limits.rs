@@ -38,7 +38,9 @@ async fn a_run_makes_no_more_calls_than_its_message_allows() {
     assert_eq!(errors.len(), 1, "{errors:?}");
     assert_eq!(errors[0].0, "session_limits_turns");
     assert!(
-        errors[0].1.contains("2 of the 2 model calls that its message"),
+        errors[0]
+            .1
+            .contains("2 of the 2 model calls that its message"),
         "{errors:?}"
     );
     // It was a limit of that run only.

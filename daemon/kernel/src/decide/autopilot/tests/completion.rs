@@ -133,7 +133,7 @@ fn refused(given: Given, id: &str, turn: u32) -> Given {
 #[test]
 fn the_third_completion_in_a_row_that_fails_ends_the_loop() {
     let once = refused(flying(), "c1", 1);
-    let asked = |given: Given, tool: &str| {
+    let asked = |given: Given, id: &str, tool: &str| {
         given
             .and(event(
                 "assistant.turn_start",
@@ -142,11 +142,11 @@ fn the_third_completion_in_a_row_that_fails_ends_the_loop() {
             .and(event(
                 "assistant.message",
                 json!({ "messageId": "reply", "content": "", "toolRequests": [
-                    { "toolCallId": "c", "name": tool, "arguments": {}, "type": "function" }] }),
+                    { "toolCallId": id, "name": tool, "arguments": {}, "type": "function" }] }),
             ))
     };
     check(
-        &asked(refused(once, "c2", 2), "task_complete"),
+        &asked(refused(once, "c2", 2), "c", "task_complete"),
         || finished(3, "c", failed("invalid")),
         r#"
         store tool.execution_start c task_complete turn=3
@@ -160,9 +160,9 @@ fn the_third_completion_in_a_row_that_fails_ends_the_loop() {
         "#,
     );
     // Other work in between begins the count anew.
-    let worked = asked(refused(refused(flying(), "c1", 1), "c2", 2), "edit");
+    let worked = asked(refused(refused(flying(), "c1", 1), "c2", 2), "e", "edit");
     check(
-        &asked(worked.and(completed("c")), "task_complete"),
+        &asked(worked.and(completed("e")), "c", "task_complete"),
         || finished(3, "c", failed("invalid")),
         r#"
         store tool.execution_start c task_complete turn=3
