@@ -99,12 +99,11 @@ impl State {
         let is_own = |run: &Run| {
             run.origin.as_ref() == Some(&limited.message) || run.messages.contains(&limited.message)
         };
-        let in_force = match self.run() {
-            Some(run) => is_own(run),
-            None => {
-                let mut agents = self.tasks.running().filter(|task| task.agent().is_some());
-                agents.any(|task| task.origin.as_ref() == Some(&limited.message))
-            }
+        let in_force = if let Some(run) = self.run() {
+            is_own(run)
+        } else {
+            let mut agents = self.tasks.running().filter(|task| task.agent().is_some());
+            agents.any(|task| task.origin.as_ref() == Some(&limited.message))
         };
         in_force.then_some(limited)
     }

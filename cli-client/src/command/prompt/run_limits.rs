@@ -20,15 +20,18 @@ pub(super) enum Counts {
 pub(super) fn of_message(options: &RunOptions, mut message: Message) -> Message {
     let limits = RunLimits {
         max_turns: options.max_turns,
-        timeout_ms: options
-            .timeout
-            .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        timeout_ms: options.timeout.map(|time| {
+            u64::try_from(time.saturating_add(AFTER_US).as_millis()).unwrap_or(u64::MAX)
+        }),
     };
     if limits != RunLimits::default() {
         message.scope.get_or_insert_default().limits = Some(limits);
     }
     message
 }
+
+/// How much later the daemon stops a run by itself, so that this process is first while it is there.
+const AFTER_US: Duration = Duration::from_secs(2);
 
 /// How long the daemon may take to stop a run.
 pub(super) const STOPPING: Duration = Duration::from_secs(10);
