@@ -112,6 +112,13 @@ pub(crate) struct Options {
     pub(crate) yolo: bool,
 }
 
+impl Options {
+    /// Whether the command line asks for autopilot mode.
+    pub(crate) fn asks_for_autopilot(&self) -> bool {
+        self.run.autopilot || self.mode == Some(ModeName::Autopilot)
+    }
+}
+
 /// The modes of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeName {

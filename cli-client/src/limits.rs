@@ -1,7 +1,7 @@
 //! The options that limit what a session may use, and what is said of it.
 
 use clap::Args as Group;
-use loopd_sdk::{Metrics, SessionLimits};
+use loopd_sdk::{LimitKind, Metrics, SessionLimits};
 
 /// The limits of the command line.
 #[derive(Debug, Clone, Default, Group)]
@@ -27,6 +27,21 @@ impl LimitOptions {
         };
         (limits != SessionLimits::default()).then_some(limits)
     }
+}
+
+/// Says how a session goes on that has reached a limit, in the words of the command line. `told` is the
+/// message of the daemon, whose first sentence says what is used.
+pub(crate) fn reached(kind: LimitKind, told: &str) -> String {
+    let option = match kind {
+        LimitKind::Tokens => "--budget-tokens",
+        LimitKind::Cost => "--budget-usd",
+        LimitKind::Credits | LimitKind::Turns | LimitKind::Time => return told.to_owned(),
+    };
+    let used = told.split_inclusive(". ").next().unwrap_or(told);
+    format!(
+        "{}. To go on, give it a higher {option}, as in: loop resume {option} …",
+        used.trim_end_matches(['.', ' '])
+    )
 }
 
 fn amount(text: &str) -> Result<f64, String> {
@@ -58,6 +73,13 @@ pub(crate) fn report(metrics: &Metrics) -> String {
             .max_turns
             .map(|max| max.saturating_sub(used.turns).to_string()),
     );
+    if used.estimated_calls > 0 {
+        text += &line(
+            used.estimated_calls.to_string(),
+            "of these calls with estimated tokens: their providers did not say what they used",
+            None,
+        );
+    }
     let amounts = [
         ("US dollars", used.cost_usd, limits.max_cost_usd, 4),
         ("AI credits", used.ai_credits, limits.max_ai_credits, 2),
@@ -82,6 +104,23 @@ mod tests {
         for wrong in ["-1", "NaN", "inf", "", "1,5", "much"] {
             assert!(amount(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_told_with_its_option() {
+        let told =
+            "The session has used 5 of the 4 tokens it may use. To go on, resume it with more.";
+        assert_eq!(
+            reached(LimitKind::Tokens, told),
+            "The session has used 5 of the 4 tokens it may use. To go on, give it a higher --budget-tokens, as in: \
+             loop resume --budget-tokens …"
+        );
+        let cost =
+            "The session has used 1.51 of the 1.00 US dollars it may use. To go on, resume it.";
+        assert!(
+            reached(LimitKind::Cost, cost).starts_with("The session has used 1.51 of the 1.00 US")
+        );
+        assert_eq!(reached(LimitKind::Turns, told), told);
     }
 
     #[test]

@@ -144,6 +144,30 @@ impl Terminal {
     }
 }
 
+/// The signal that asks this process to end, such as `timeout` and service managers send. Whoever listens
+/// has to end the process.
+pub(crate) struct Terminated(#[cfg(unix)] tokio::signal::unix::Signal);
+
+impl Terminated {
+    #[cfg(unix)]
+    pub(crate) fn listen() -> io::Result<Self> {
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map(Self)
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self())
+    }
+
+    /// Waits for it.
+    pub(crate) async fn came(&mut self) {
+        #[cfg(unix)]
+        self.0.recv().await;
+        #[cfg(not(unix))]
+        std::future::pending::<()>().await;
+    }
+}
+
 /// Returns whether the terminal is still there. When it is closed, the end of input comes first, then
 /// it stops being a terminal, then comes the signal that ends this process; but it is known to be hung
 /// up before the end of input.

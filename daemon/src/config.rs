@@ -291,12 +291,9 @@ impl Config {
             Ok(file) => file,
             Err(mistake) => return Self::broken(format!("{path}, {mistake}")),
         };
-        let named = file.provider.keys().find(|name| name.contains('/'));
-        let models = match named {
-            Some(name) => ModelSettings {
-                problem: Some(format!(
-                    "{path}: the provider `{name}` has a `/` in its name; choose another name"
-                )),
+        let models = match file.problem() {
+            Some(problem) => ModelSettings {
+                problem: Some(format!("{path}: {problem}")),
                 ..ModelSettings::default()
             },
             None => ModelSettings {
@@ -350,7 +347,33 @@ fn fingerprint(text: &str) -> u64 {
     hasher.finish()
 }
 
+/// The providers that a launch may bring by its environment.
+const OF_LAUNCH: [&str; 3] = ["openai", "anthropic", "local"];
+
 impl ConfigFile {
+    /// Returns what cannot work although each value is well formed.
+    fn problem(&self) -> Option<String> {
+        if let Some(name) = self.provider.keys().find(|name| name.contains('/')) {
+            return Some(format!(
+                "the provider `{name}` has a `/` in its name; choose another name"
+            ));
+        }
+        let known = |name: &str| self.provider.contains_key(name) || OF_LAUNCH.contains(&name);
+        self.fallback_models.iter().find_map(|model| {
+            if model.trim().is_empty() {
+                return Some("fallback_models: a name is empty; name a model, or remove it".to_owned());
+            }
+            // Without a provider in this file, a name with a slash may be that of a model.
+            let (provider, _) = model.split_once('/').filter(|_| !self.provider.is_empty())?;
+            (!known(provider)).then(|| {
+                format!(
+                    "fallback_models: `{model}` names the provider `{provider}`, which there is not; add the table \
+                     [provider.{provider}], or write the name of its provider before the model"
+                )
+            })
+        })
+    }
+
     /// Parses the file; an error names the line and the fix.
     fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| {

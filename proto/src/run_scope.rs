@@ -22,6 +22,19 @@ pub struct RunScope {
     pub research_report: Option<String>,
     /// The skill that the message loads.
     pub skill: Option<ScopedSkill>,
+    /// How much the run may take, its sub-agents included.
+    pub limits: Option<RunLimits>,
+}
+
+/// The limits of one run. Those of the session hold beside them.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunLimits {
+    /// Model calls.
+    pub max_turns: Option<u64>,
+    /// Milliseconds since the run has begun.
+    pub timeout_ms: Option<u64>,
 }
 
 /// The skill of a message. Its text is read when the message is prepared.
@@ -57,5 +70,6 @@ impl RunScope {
             || self.agent.is_some()
             || self.research_report.is_some()
             || self.skill.is_some()
+            || self.limits.is_some()
     }
 }

@@ -4,6 +4,8 @@
 mod granted;
 mod limits;
 mod provider_waits;
+mod run_limits;
+mod settling;
 mod trees;
 
 use loopd_tests::Session;

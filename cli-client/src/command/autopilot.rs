@@ -32,6 +32,13 @@ async fn act(app: &App, session: &Session, what: Option<AutopilotVerb>) -> anyho
     } else {
         app.terminal.print(&sanitize(&describe(&status)))?;
     }
+    if matches!(what, Some(AutopilotVerb::Continue)) && status.active && status.request_id.is_some()
+    {
+        app.terminal.notice(&format!(
+            "the agent goes on while a client is attached to the session; to attach one: loop resume {}",
+            session.id()
+        ));
+    }
     // To pause or continue what is not on does nothing, and must not look as if it had.
     Ok(if what.is_some() && status.mode != Mode::Autopilot {
         Outcome::Failed

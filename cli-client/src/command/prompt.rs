@@ -1,11 +1,12 @@
 //! `loop "…"`, `loop -p "…"` and `loop`: one message, or a conversation.
 
+mod background;
 mod ending;
 mod run_limits;
 mod watch;
 
 use anyhow::bail;
-use loopd_sdk::{Session, Wait};
+use loopd_sdk::{Mode, Session, Wait};
 
 use crate::app::App;
 use crate::outcome::Outcome;
@@ -94,7 +95,23 @@ async fn say(
     let said = slash::read(app, session, line).await;
     let work = match (said.map_err(NotSaid::Command)?, events) {
         (Said::Exit, _) => return Ok(None),
-        (Said::Send(message), _) => Work::Message(session.turn(message, Wait::Session)),
+        (Said::Send(message), _) => {
+            needs_autopilot(app, session)
+                .await
+                .map_err(NotSaid::Command)?;
+            let message = match answers {
+                Answers::Own(_) => run_limits::of_message(&app.options.run, message),
+                Answers::All => message,
+            };
+            let turn = session.turn(message, Wait::Session);
+            // Who asks for the autopilot does not mean a paused one. The message goes first, so that
+            // nothing goes on with an earlier task.
+            if app.options.asks_for_autopilot() {
+                let went_on = session.continue_autopilot().await;
+                went_on.map_err(|error| NotSaid::Command(error.into()))?;
+            }
+            Work::Message(turn)
+        }
         (Said::Done(begun), Some(events)) => Work::Command {
             begun,
             until_idle: session.until_idle(events),
@@ -103,6 +120,18 @@ async fn say(
     };
     let outcome = watch(app, session, work, answers).await;
     outcome.map(Some).map_err(NotSaid::Run)
+}
+
+/// Refuses options of the autopilot where the session is in another mode: nobody would keep them.
+async fn needs_autopilot(app: &App, session: &Session) -> anyhow::Result<()> {
+    let run = &app.options.run;
+    if run.max_continues.is_none() || app.options.asks_for_autopilot() {
+        return Ok(());
+    }
+    if session.autopilot().await?.mode != Mode::Autopilot {
+        bail!("--max-continues is for the autopilot, which is off; add --autopilot");
+    }
+    Ok(())
 }
 
 async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {

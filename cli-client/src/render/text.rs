@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use loopd_sdk::proto::event::turn::Delivered;
 use loopd_sdk::proto::id::ToolCallId;
-use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId, TodoList};
+use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, TodoList};
 
 use super::line::mode_line;
 use super::own_run::OwnRun;
 use super::{UserMessages, agents};
+use crate::limits;
 use crate::terminal::{Style, Terminal};
 use crate::usage::UsageTotal;
 
@@ -227,7 +228,12 @@ impl Text {
             Durable::ToolStart(start) => self.show_call(start),
             Durable::ToolComplete(done) => self.show_result(done),
             Durable::SessionError(failure) => {
-                self.note(Style::Bad, &format!("error: {}", failure.message))
+                let code = failure.error_code.as_deref();
+                let message = match LimitKind::of_error(&failure.error_type, code) {
+                    Some(kind) => limits::reached(kind, &failure.message),
+                    None => failure.message.clone(),
+                };
+                self.note(Style::Bad, &format!("error: {message}"))
             }
             Durable::SessionWarning(warning) => self.note(Style::Bad, &warning.message),
             Durable::ModeChanged(change) => self.note(Style::Dim, mode_line(change.new_mode)),

@@ -1,10 +1,13 @@
 //! Prompt mode: only the answer on stdout, and an exit code for every way in which a run can end.
 
+use std::io::BufReader;
+use std::process::Stdio;
+
 use loopd_tests::script::{Call, Recorded};
 use loopd_tests::{Gate, Turn, call};
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, RunOutput, read_until, stderr};
 use crate::model::Model;
 
 fn complete(arguments: Value) -> Call {
@@ -27,6 +30,15 @@ fn completing() -> Model {
         } else {
             Turn::any().says("I will build it")
         }
+    })
+}
+
+/// A model that calls a tool again and again.
+fn never_done() -> Model {
+    let mut calls = 0;
+    Model::answering(move |_| {
+        calls += 1;
+        Turn::any().calls([look(&format!("a{calls}"))])
     })
 }
 
@@ -77,7 +89,7 @@ fn a_blocked_agent_ends_with_5_and_says_what_it_needs() {
 }
 
 #[test]
-fn an_agent_that_was_denied_something_and_found_another_way_is_done() {
+fn an_agent_that_was_denied_something_ends_with_3_whatever_it_says() {
     let home = Home::new();
     let model = Model::answering(|request| {
         if request.last_results().is_empty() {
@@ -89,7 +101,7 @@ fn an_agent_that_was_denied_something_and_found_another_way_is_done() {
     let said = model.run(&home, &["--autopilot", "-p", "go"]);
     assert_eq!(
         (said.code, said.out.as_str()),
-        (0, "done without it\n"),
+        (3, "done without it\n"),
         "{said:?}"
     );
     assert!(!home.path("made").exists());
@@ -111,17 +123,15 @@ fn an_agent_that_was_told_to_go_on_too_often_ends_with_4() {
 #[test]
 fn a_run_with_too_many_turns_ends_with_4() {
     let home = Home::new();
-    let mut calls = 0;
-    let model = Model::answering(move |_| {
-        calls += 1;
-        Turn::any().calls([look(&format!("a{calls}"))])
-    });
+    let model = never_done();
     let said = model.run(&home, &["--yolo", "--max-turns", "2", "-p", "go"]);
     assert_eq!(said.code, 4, "{said:?}");
-    assert!(
-        said.err.contains("stopped after 2 calls of the model"),
-        "{said:?}"
-    );
+    assert!(said.err.contains("2 of the 2 model calls"), "{said:?}");
+    assert_eq!(model.requests(), 2);
+    // The limit was that of the run. The next one has its own.
+    let said = model.run(&home, &["--yolo", "-c", "--max-turns", "3", "-p", "go"]);
+    assert!(said.err.contains("3 of the 3 model calls"), "{said:?}");
+    assert_eq!(model.requests(), 5);
     model.finish();
     let enough = Model::answering(|request| {
         if request.last_results().is_empty() {
@@ -134,6 +144,174 @@ fn a_run_with_too_many_turns_ends_with_4() {
     let said = enough.run(&home, &["--yolo", "--max-turns", "2", "-p", "go"]);
     assert_eq!((said.code, said.out.as_str()), (0, "done\n"), "{said:?}");
     enough.finish();
+}
+
+#[test]
+fn the_calls_of_sub_agents_count_as_turns() {
+    let home = Home::new();
+    let mut calls = 0;
+    let model = Model::answering(move |request| {
+        calls += 1;
+        let is_agent = request.first_user_text().contains("look for it");
+        let task = json!({"name": "finder", "prompt": "look for it", "description": "looks",
+                          "agent_type": "general-purpose", "mode": "sync"});
+        if is_agent || !request.last_results().is_empty() {
+            Turn::any().calls([look(&format!("a{calls}"))])
+        } else {
+            Turn::any().calls([call("t", "task", task)])
+        }
+    });
+    let said = model.run(&home, &["--yolo", "--max-turns", "4", "-p", "go"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert_eq!(model.requests(), 4);
+    model.finish();
+}
+
+#[test]
+fn an_answer_that_came_before_the_limit_is_printed() {
+    let home = Home::new();
+    let model = Model::answering(|_| Turn::any().says("so far"));
+    let said = model.run(&home, &["--autopilot", "--max-turns", "1", "-p", "go"]);
+    assert_eq!((said.code, said.out.as_str()), (4, "so far\n"), "{said:?}");
+    assert_eq!(model.requests(), 1);
+    model.finish();
+}
+
+#[test]
+fn the_limits_of_a_run_hold_without_its_client() {
+    let home = Home::new();
+    let gate = Gate::new();
+    let held = gate.clone();
+    let mut calls = 0;
+    let model = Model::answering(move |_| {
+        calls += 1;
+        let turn = Turn::any().calls([look(&format!("a{calls}"))]);
+        if calls == 1 {
+            turn.held_by(&held)
+        } else {
+            turn
+        }
+    });
+    let mut child = model.start(&home, &["--yolo", "--max-turns", "2", "-p", "go"]);
+    model.asked(1);
+    let id = home.last_session();
+    // Somebody else is there, so that the session goes on.
+    let watcher = home
+        .command(&["--json", "attach", &id])
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut watcher = watcher.unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    gate.open();
+    let mut lines = BufReader::new(watcher.stdout.take().unwrap());
+    read_until(&mut lines, "2 of the 2 model calls");
+    assert_eq!(model.requests(), 2);
+    watcher.kill().unwrap();
+    watcher.wait().unwrap();
+    model.finish();
+}
+
+#[test]
+fn text_beside_the_completion_is_printed_before_the_summary() {
+    let home = Home::new();
+    let model = Model::answering(|_| {
+        let done = complete(json!({"summary": "built and tested"}));
+        Turn::any().says_and_calls("That was hard.", [done])
+    });
+    let said = model.run(&home, &["--autopilot", "-p", "go"]);
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "That was hard.\n\nbuilt and tested\n"),
+        "{said:?}"
+    );
+    model.finish();
+}
+
+#[test]
+fn a_run_whose_autopilot_is_paused_ends_with_4() {
+    let home = Home::new();
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = Model::answering(move |request| {
+        if request.last_user_text().contains("again") {
+            Turn::any().calls([complete(json!({"summary": "done"}))])
+        } else {
+            Turn::any().says("not yet").held_by(&held)
+        }
+    });
+    let child = model.start(&home, &["--autopilot", "-p", "go"]);
+    model.asked(1);
+    home.prints(&["autopilot", "pause"]);
+    gate.open();
+    let said: RunOutput = child.wait_with_output().unwrap().into();
+    assert_eq!((said.code, said.out.as_str()), (4, "not yet\n"), "{said:?}");
+    assert!(said.err.contains("the autopilot is paused"), "{said:?}");
+    // Who asks for the autopilot lets it go on.
+    model.prints(&home, &["-c", "--autopilot", "-p", "again"]);
+    let status: Value = serde_json::from_str(&home.prints(&["--json", "autopilot"])).unwrap();
+    assert_eq!(status["paused"], false);
+    model.finish();
+}
+
+#[test]
+fn a_limit_of_tokens_is_told_with_its_option() {
+    let home = Home::new();
+    let model = never_done();
+    let said = model.run(&home, &["--yolo", "--budget-tokens", "20", "-p", "go"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("--budget-tokens"), "{said:?}");
+    assert!(!said.err.contains("sessionLimits"), "{said:?}");
+    model.finish();
+}
+
+#[test]
+fn commands_in_the_background_are_waited_for() {
+    let home = Home::new();
+    let model = Model::answering(|request| {
+        let slow = json!({"command": "read line < fifo; touch late", "description": "waits", "mode": "async"});
+        if request.last_user_text().contains("<system_notification>") {
+            Turn::any().says("it has ended")
+        } else if request.last_results().is_empty() {
+            Turn::any().calls([call("b", "bash", slow)])
+        } else {
+            Turn::any().says("it runs")
+        }
+    });
+    let fifo = home.path("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let mut child = model.start(&home, &["--yolo", "-p", "go"]);
+    read_until(
+        &mut stderr(&mut child),
+        "waiting for a command in the background",
+    );
+    // Opens only when the command reads it.
+    std::fs::write(&fifo, "go\n").unwrap();
+    let said: RunOutput = child.wait_with_output().unwrap().into();
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "it has ended\n"),
+        "{said:?}"
+    );
+    assert!(home.path("late").exists());
+    model.finish();
+}
+
+#[test]
+fn a_command_in_the_background_that_takes_too_long_ends_with_124() {
+    let home = Home::new();
+    let model = Model::answering(|request| {
+        let slow = json!({"command": "sleep 600", "description": "waits", "mode": "async"});
+        if request.last_results().is_empty() {
+            Turn::any().calls([call("b", "bash", slow)])
+        } else {
+            Turn::any().says("it runs")
+        }
+    });
+    let said = model.run(&home, &["--yolo", "--timeout", "2", "-p", "go"]);
+    assert_eq!(said.code, 124, "{said:?}");
+    model.finish();
 }
 
 #[test]
@@ -276,6 +454,7 @@ fn options_that_would_be_ignored_are_refused() {
         (&["-p", "x", "y"], 2, "--prompt"),
         (&["sessions", "--autopilot"], 1, "--autopilot"),
         (&["-p", "x", "sessions"], 1, "--prompt"),
+        (&["--max-continues", "2", "-p", "x"], 1, "--max-continues"),
     ] {
         let said = home.run(args);
         assert_eq!(said.code, code, "{args:?}: {said:?}");

@@ -114,8 +114,12 @@ pub(crate) fn stderr(child: &mut Child) -> BufReader<ChildStderr> {
 }
 
 pub(crate) fn interrupt(child: &Child) {
+    signal(child, "-INT");
+}
+
+pub(crate) fn signal(child: &Child, signal: &str) {
     let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+        .args([signal, &child.id().to_string()])
         .status();
     assert!(killed.unwrap().success());
 }

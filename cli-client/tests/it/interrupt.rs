@@ -2,10 +2,19 @@
 
 use std::process::{Command, Stdio};
 
-use crate::home::{Home, interrupt, read_until, stderr};
+use crate::home::{Home, read_until, signal, stderr};
 
 #[test]
 fn an_interrupted_turn_is_aborted_and_its_session_goes_on() {
+    stops_and_keeps("-INT");
+}
+
+#[test]
+fn a_terminated_run_is_stopped_like_an_interrupted_one() {
+    stops_and_keeps("-TERM");
+}
+
+fn stops_and_keeps(sent: &str) {
     let home = Home::new();
     let fifo = home.path("fifo");
     assert!(
@@ -25,7 +34,7 @@ fn an_interrupted_turn_is_aborted_and_its_session_goes_on() {
     read_until(&mut err, "• bash  cat fifo");
     // Opens only once the command reads it, so the tool runs for certain.
     let held = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
-    interrupt(&child);
+    signal(&child, sent);
     let rest = read_until(&mut err, "the session is kept: loop resume ");
     assert!(rest.contains("aborted"), "{rest}");
     assert_eq!(child.wait().unwrap().code(), Some(130));

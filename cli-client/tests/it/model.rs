@@ -59,6 +59,11 @@ impl Model {
         self.runtime.block_on(self.script.asked(count));
     }
 
+    /// How often the model was asked so far.
+    pub(crate) fn requests(&self) -> usize {
+        self.script.requests().len()
+    }
+
     pub(crate) fn finish(mut self) {
         self.script.finish();
     }

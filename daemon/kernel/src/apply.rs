@@ -7,7 +7,7 @@ mod turn;
 
 use loopd_proto::event::agent::Stance;
 use loopd_proto::event::fact::{LoopOutcome, NamedBy};
-use loopd_proto::event::session::WorkContext;
+use loopd_proto::event::session::{TokenMetrics, WorkContext};
 use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::{RequestId, TaskId, ToolCallId};
 
@@ -19,13 +19,15 @@ use super::fleet::Fleet;
 use super::guards::ClientGuards;
 use super::history::Entry;
 use super::hook::STOP_LIMIT;
-use super::model::Part;
+use super::model::{FALLBACK, Part};
 use super::questions::Asks;
+use super::run_limits;
 use super::state::{
     Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey, UnansweredPermission,
 };
 use super::tasks::Task;
 use super::tool_call::CallEvent;
+use super::usage::ESTIMATED;
 
 /// How many permission requests that nobody answered are kept.
 const UNANSWERED_KEPT: usize = 32;
@@ -73,6 +75,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         | Durable::FileChanged(_)
         | Durable::TurnEnd(_) => {}
         Durable::SessionWarning(warning) => {
+            state.told_estimated |= warning.warning_type == ESTIMATED;
             let cut = AnswerCut::of_warning(&warning.warning_type);
             state.answer_cut = cut.or(state.answer_cut);
             if warning.warning_type == STOP_LIMIT
@@ -104,6 +107,12 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             }
         }
         Durable::ModelChange(change) => {
+            match &change.previous_model {
+                Some(failed) if change.cause.as_deref() == Some(FALLBACK) => {
+                    state.failed_models.insert(failed.clone());
+                }
+                Some(_) | None => state.failed_models.clear(),
+            }
             state.model = Some(change.new_model.clone());
             state.reasoning_effort.clone_from(&change.reasoning_effort);
         }
@@ -257,13 +266,15 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             });
         }
         Durable::AssistantMessage(message) => {
+            state.failed_models.clear();
             let at = state.seq;
             if let Some(run) = runs::current(state) {
                 run.answer = Some(at);
             }
-            if !message.tool_requests.is_empty() {
-                state.autopilot.called();
-            }
+            let tools = message.tool_requests.iter();
+            state
+                .autopilot
+                .called(tools.map(|request| request.name.as_str()));
             said(state, message);
         }
         Durable::ExternalToolRequested(asked) => {
@@ -319,6 +330,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.questions.close_forms();
             state.unanswered.clear();
             state.autopilot = Autopilot::default();
+            state.limited_run = None;
             state.stop_blocks = 0;
             state.fleet = None;
             state.subagent = Some(subagent.clone());
@@ -346,7 +358,10 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::Queued(queued) => queue::enter(state, queued),
         Durable::QueueItemMoved(moved) => queue::move_to(state, moved),
         Durable::QueueItemEdited(edited) => queue::edit(state, edited),
-        Durable::Taken(taken) => runs::take(state, &taken.ids),
+        Durable::Taken(taken) => {
+            runs::take(state, &taken.ids);
+            run_limits::begin(state, head.timestamp);
+        }
         Durable::Unqueued(unqueued) => runs::remove(state, &unqueued.ids),
         Durable::Asked(asked) => {
             use loopd_proto::event::fact::Asked;
@@ -385,10 +400,17 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             if ended.outcome != LoopOutcome::Failed {
                 state.last_error = None;
             }
+            state.failed_models.clear();
             state.autopilot.run_ended(ended, state.mode);
             runs::end(state, ended);
         }
-        Durable::AgentSpent(spent) => state.tasks.spent(&spent.id, spent.into()),
+        Durable::AgentSpent(spent) => {
+            state.totals.estimated_calls += u64::from(spent.estimated);
+            let task = state.tasks.get(spent.id.as_str());
+            let origin = task.and_then(|task| task.origin.clone());
+            run_limits::agent_called(state, origin.as_ref());
+            state.tasks.spent(&spent.id, spent.into());
+        }
         Durable::TimeUp(_) => {
             state.worked.stopping = true;
             if let Phase::Turn(turn) = &mut state.phase {
@@ -400,6 +422,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::ClockStopped(_) => state.worked.was_cut(),
         Durable::ProviderWait(wait) => {
+            state.failed_models.clear();
             if let Phase::Turn(turn) = &mut state.phase {
                 turn.stage = Stage::Waiting { until: wait.until };
             }
@@ -417,6 +440,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             room_made(state);
         }
         Durable::UsageRecorded(usage) => {
+            run_limits::called(state);
             state.totals.nano_usd = state.totals.nano_usd.saturating_add(usage.nano_usd);
             state.totals.api_duration_ms += usage.duration_ms;
             state.totals.nano_credits =
@@ -424,7 +448,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             let metrics = state.totals.models.entry(usage.model.clone()).or_default();
             metrics.requests.count += 1;
             metrics.usage.add(&usage.tokens);
-            state.totals.last_call = usage.tokens;
+            state.totals.estimated_calls += u64::from(usage.estimated);
+            // The next call is not reserved by an estimate of an estimate.
+            state.totals.last_call = if usage.estimated {
+                TokenMetrics::default()
+            } else {
+                usage.tokens
+            };
             state.totals.last_credits = usage.nano_credits;
             if let Some(counted) = usage.counted {
                 let (input, seq) = (usage.tokens.input_tokens, state.seq);
@@ -434,9 +464,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
     }
     let limits = state.options.session_limits.as_ref();
-    if limits.is_some_and(|limits| limits.timeout_seconds.is_some()) {
+    let has_time = limits.is_some_and(|limits| limits.timeout_seconds.is_some());
+    if has_time {
         let works = state.is_busy() || state.tasks.has_agents_at_work();
         state.worked.note(head.timestamp, works);
+    } else if state.worked.stopping && !state.is_busy() && !state.tasks.has_agents_at_work() {
+        // The limit of time of a run has stopped it.
+        state.worked.stopping = false;
     }
     // A call knows the request that it waits for. Once the call waits no more, its question closes.
     if !state.questions.is_empty() {

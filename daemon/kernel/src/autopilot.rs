@@ -20,6 +20,9 @@ pub const TASK_COMPLETE: &str = "task_complete";
 /// How many times in a row the model is told to go on without calling a tool.
 const MOST_EMPTY: u64 = 3;
 
+/// How many calls of `task_complete` in a row may fail.
+const MOST_REFUSED: u64 = 3;
+
 /// What the log says about the autopilot.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Autopilot {
@@ -34,6 +37,8 @@ pub struct Autopilot {
     pub empty: u64,
     /// How often the model was told to go on in the whole session. Numbers the messages.
     pub all: u64,
+    /// How many calls of `task_complete`, the last ones in a row, failed.
+    pub refused: u64,
     /// The last call of `task_complete` since the last message of a person.
     pub completion: Option<TaskComplete>,
     /// Why the autopilot stopped last.
@@ -45,7 +50,7 @@ impl Autopilot {
     pub(crate) fn begin(&mut self, message: &MessageId, origin: Option<&MessageId>) {
         self.request = Some(origin.unwrap_or(message).clone());
         self.limited = None;
-        (self.continues, self.empty) = (0, 0);
+        (self.continues, self.empty, self.refused) = (0, 0, 0);
         self.completion = None;
     }
 
@@ -55,12 +60,31 @@ impl Autopilot {
         self.all += 1;
     }
 
-    /// The model called tools.
-    pub(crate) fn called(&mut self) {
-        self.empty = 0;
+    /// The model answered with calls of these tools.
+    pub(crate) fn called<'a>(&mut self, mut tools: impl Iterator<Item = &'a str>) {
+        let first = tools.next();
+        if first.is_some() {
+            self.empty = 0;
+        }
+        if first != Some(TASK_COMPLETE) && !tools.any(|tool| tool == TASK_COMPLETE) {
+            self.refused = 0;
+        }
+    }
+
+    /// A call of this tool failed.
+    pub(crate) fn failed(&mut self, tool: &str) {
+        if tool == TASK_COMPLETE {
+            self.refused += 1;
+        }
+    }
+
+    /// Whether the model tries in vain to mark the task.
+    pub(crate) fn cannot_complete(&self) -> bool {
+        self.refused >= MOST_REFUSED
     }
 
     pub(crate) fn completed(&mut self, complete: &TaskComplete) {
+        self.refused = 0;
         self.completion = Some(complete.clone());
     }
 
@@ -101,7 +125,7 @@ impl Autopilot {
     }
 
     /// Returns how the task ended, if it did.
-    fn task_end(&self) -> Option<StopReason> {
+    pub(crate) fn task_end(&self) -> Option<StopReason> {
         let complete = self.completion.as_ref()?;
         match complete.outcome {
             Some(CompletionOutcome::Blocked) => Some(StopReason::Blocked),
@@ -207,6 +231,8 @@ pub enum StopDetail {
     Continues(u64),
     /// So many times in a row it called no tool.
     Empty(u64),
+    /// So many calls of `task_complete` in a row failed.
+    Refused(u64),
     /// A limit of the session is reached.
     Limit,
 }
@@ -235,6 +261,10 @@ fn continuation(situation: &Situation<'_>) -> Continuation {
         return Continuation::Nothing;
     }
     match (situation.run, progress.task_end()) {
+        (RunEnd::Busy | RunEnd::Quiet, None) if progress.cannot_complete() => {
+            let detail = StopDetail::Refused(progress.refused);
+            return Continuation::Stop(StopReason::CapReached, detail);
+        }
         (RunEnd::No, _) | (RunEnd::Busy, None) => return Continuation::Nothing,
         (RunEnd::Aborted, _) => return stop(StopReason::Aborted),
         (RunEnd::Failed, _) => return stop(StopReason::Error),

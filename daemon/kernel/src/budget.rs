@@ -187,6 +187,8 @@ pub struct LimitReached {
     pub kind: LimitKind,
     pub used: f64,
     pub limit: f64,
+    /// Whether it is the limit of one run, and not of the session.
+    pub of_run: bool,
 }
 
 /// Whether a model call may start.
@@ -223,8 +225,14 @@ pub fn reached(limits: &SessionLimits, spent: Spend) -> Option<LimitReached> {
 
 /// Returns the limits that are set, with what is used of each, except for that of time.
 fn used(limits: &SessionLimits, spent: Spend) -> [Option<LimitReached>; 4] {
-    let amount =
-        |kind, used, limit: Option<f64>| limit.map(|limit| LimitReached { kind, used, limit });
+    let amount = |kind, used, limit: Option<f64>| {
+        limit.map(|limit| LimitReached {
+            kind,
+            used,
+            limit,
+            of_run: false,
+        })
+    };
     [
         amount(
             LimitKind::Credits,
@@ -384,7 +392,21 @@ impl WorkedTime {
 
 /// Returns the limit of time if it is reached.
 pub fn time_reached(state: &State, now: Timestamp) -> Option<LimitReached> {
-    time_reached_under(state, &state.options.session_limits?, now)
+    let of_session = state.options.session_limits;
+    of_session
+        .and_then(|limits| time_reached_under(state, &limits, now))
+        .or_else(|| run_time_reached(state, now))
+}
+
+/// Returns the limit of time of the run under way if it is reached.
+fn run_time_reached(state: &State, now: Timestamp) -> Option<LimitReached> {
+    let (most, taken) = state.run_time(now)?;
+    (taken >= most).then_some(LimitReached {
+        kind: LimitKind::Time,
+        used: number(taken) / 1_000.0,
+        limit: number(most) / 1_000.0,
+        of_run: true,
+    })
 }
 
 /// Returns the limit of time if it is reached under these limits.
@@ -399,15 +421,22 @@ pub fn time_reached_under(
         kind: LimitKind::Time,
         used,
         limit,
+        of_run: false,
     })
 }
 
 /// Returns how many milliseconds are left until the limit of time is reached; `None` if there is no
 /// such limit or nothing works.
 pub fn time_left_ms(state: &State, now: Timestamp) -> Option<u64> {
-    let limit = state.options.session_limits?.timeout_seconds?;
-    let worked = state.worked.running_ms(now)?;
-    (!state.worked.stopping).then(|| nano(limit * 1_000.0).saturating_sub(worked))
+    let limits = state.options.session_limits;
+    let of_session = limits.and_then(|limits| limits.timeout_seconds);
+    let of_session = of_session.zip(state.worked.running_ms(now));
+    let of_session = of_session.map(|(limit, worked)| nano(limit * 1_000.0).saturating_sub(worked));
+    let works = state.is_busy() || state.tasks.has_agents_at_work();
+    let of_run = state.run_time(now).filter(|_| works);
+    let of_run = of_run.map(|(most, taken)| most.saturating_sub(taken));
+    let left = of_session.into_iter().chain(of_run).min()?;
+    (!state.worked.stopping).then_some(left)
 }
 
 #[cfg(test)]

@@ -53,8 +53,8 @@ pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef};
 pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{
-    AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
-    SendPlace,
+    AbortRequest, AbortWaiting, LostCall, ModelFailure, ModelReplied, Prepared, PreparedMessage,
+    Send, SendPlace,
 };
 pub use refusal::Refusal;
 pub use room::{KeptOutput, RequestFacts, RoomNeed};
@@ -228,6 +228,7 @@ pub enum Command {
     },
     ModelReplied(Box<ModelReplied>),
     ModelFailed {
+        lost: Option<Box<LostCall>>,
         turn: TurnKey,
         failure: ModelFailure,
     },

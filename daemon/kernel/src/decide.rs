@@ -123,9 +123,11 @@ pub fn decide(
             Ok(turn::prepare_failed(state, &messages, failure, env))
         }
         Command::ModelReplied(replied) => Ok(turn::model_replied(state, *replied, env)),
-        Command::ModelFailed { turn, failure } => {
-            Ok(turn::model_failed(state, &turn, failure, env))
-        }
+        Command::ModelFailed {
+            turn,
+            failure,
+            lost,
+        } => Ok(turn::model_failed(state, &turn, failure, lost, env)),
         Command::MakeRoom(need) => Ok(room::make(state, &need)),
         Command::OutputsKept { turn, kept } => Ok(room::outputs_kept(state, &turn, kept)),
         Command::WaitOver { turn } => Ok(provider_wait::over(state, &turn)),

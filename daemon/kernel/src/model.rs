@@ -132,6 +132,9 @@ pub struct Usage {
     pub nano_credits: u64,
 }
 
+/// The cause of a change of the model whose provider did not answer.
+pub(crate) const FALLBACK: &str = "fallback";
+
 /// A model that a provider offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelInfo {

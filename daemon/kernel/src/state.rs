@@ -25,6 +25,7 @@ use super::guards::ClientGuards;
 use super::history::{Entry, History};
 use super::kept_scopes::KeptScopes;
 use super::questions::Questions;
+use super::run_limits::LimitedRun;
 use super::skills::{RunSkill, Skills};
 use super::tasks::Tasks;
 use super::todos::Todos;
@@ -43,6 +44,13 @@ pub struct State {
     pub mode: Mode,
     pub autopilot: Autopilot,
     pub model: Option<String>,
+    /// The models that failed since the last answer, whose place another one took. None of them is
+    /// called for the same answer again.
+    pub failed_models: BTreeSet<String>,
+    /// The limits of the last run that had some.
+    pub limited_run: Option<LimitedRun>,
+    /// Whether people were told that usage is estimated.
+    pub told_estimated: bool,
     pub reasoning_effort: Option<String>,
     /// The custom agent that answers instead of the default one.
     pub agent: Option<String>,
@@ -134,7 +142,9 @@ pub struct Totals {
     /// The cost in billionths of a US dollar, as far as the models have prices.
     pub nano_usd: u64,
     pub models: BTreeMap<String, ModelMetrics>,
-    /// What the last model call used.
+    /// How many model calls count with an estimate, those of sub-agents under limits included.
+    pub estimated_calls: u64,
+    /// What the last model call used; nothing if that was estimated.
     pub last_call: TokenMetrics,
     /// What the last model call was charged, in billionths of a credit.
     pub last_credits: u64,
@@ -310,6 +320,9 @@ impl State {
             mode: Mode::default(),
             autopilot: Autopilot::default(),
             model: None,
+            failed_models: BTreeSet::new(),
+            limited_run: None,
+            told_estimated: false,
             reasoning_effort: None,
             agent: None,
             agent_tools: None,

@@ -13,10 +13,14 @@ pub mod skill;
 
 use loopd_proto::permission::PermissionRequest;
 
+/// What people are told when limits are kept by estimates.
+pub(crate) const USAGE_ESTIMATED: &str = "What a model call used is not known: the provider did not report it or reported what cannot be, or a reply broke off. \
+     Such calls count with an estimate under the limits of this session, a token for every four bytes.";
+
 pub use autopilot::NO_TASK_TO_COMPLETE;
 pub(crate) use autopilot::{
-    AUTOPILOT_WITHOUT_TOOL, COMPLETED_BY_SUBAGENT, COMPLETION_FAILED, GO_ON, OTHER_CALL_FAILED,
-    STOPPED_BY_LIMIT, continued_in_vain, continued_too_often,
+    AUTOPILOT_WITHOUT_TOOL, COMPLETED_BY_SUBAGENT, GO_ON, OTHER_CALL_FAILED, STOPPED_BY_LIMIT,
+    completed_in_vain, continued_in_vain, continued_too_often,
 };
 pub(crate) use notice::task_rested;
 #[cfg(test)]

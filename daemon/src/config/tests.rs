@@ -28,6 +28,12 @@ fn mistakes_are_told_with_their_line() {
         ("[provider.a]\n\nbase = \"x\"\n", "line 3", "base"),
         ("model = \n", "line 1", ""),
         ("[provider.\"a/b\"]\n", "", "another name"),
+        ("fallback_models = [\"a\", \"\"]\n", "", "fallback_models"),
+        (
+            "fallback_models = [\"b/x\"]\n[provider.a]\nbase_url = \"http://x\"\n",
+            "",
+            "[provider.b]",
+        ),
         ("[agents]\nmax_depth = 0\n", "line 2", "from 1 to 32"),
         ("[agents]\nmax_depth = -1\n", "line 2", "-1 is out of range"),
         (

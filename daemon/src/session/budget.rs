@@ -23,13 +23,17 @@ use loopd_kernel::budget::{self, Admission, CallEstimate, OtherCalls, Spend};
 use loopd_kernel::command::{Command, ModelFailure};
 use loopd_kernel::context;
 use loopd_kernel::decide::limits;
-use loopd_kernel::state::{Stage, State};
+use loopd_kernel::run_limits::RunTurns;
+use loopd_kernel::state::{Stage, State, TurnKey};
 
 /// The longest output that is reserved for a model that does not state one.
 const USUAL_OUTPUT: u64 = 16_384;
 
 /// How long a call waits for others to settle. Calls end before that by their own limits of time.
 const LONGEST_WAIT: Duration = Duration::from_secs(20 * 60);
+
+/// How long a call waits before clients are told so.
+const BEFORE_NOTICE: Duration = Duration::from_secs(1);
 
 /// The reservations of one tree.
 #[derive(Default)]
@@ -43,6 +47,8 @@ pub(super) struct TreeBudget {
 struct Book {
     /// What the log of the session at the top says.
     limits: Option<SessionLimits>,
+    /// How many of the calls the run under way may make.
+    run: Option<RunTurns>,
     spent: Spend,
     in_flight: usize,
     reserved: Spend,
@@ -102,7 +108,10 @@ impl Book {
                     reserved,
                 } => (reserved, Some(output_tokens)),
                 Admission::Waits => return None,
-                Admission::Reached(reached) => return Some(Err(Refused::Reached(reached))),
+                Admission::Reached(reached) => {
+                    let told = self.run.map_or(reached, |run| run.told(reached));
+                    return Some(Err(Refused::Reached(told)));
+                }
                 Admission::Unpriced => return Some(Err(Refused::Unpriced)),
             },
         };
@@ -141,10 +150,11 @@ impl TreeBudget {
 
     /// Takes over what the log of the session at the top says.
     fn update(self: &Arc<Self>, state: &State) {
-        let limits = state.options.session_limits;
+        let limits = state.limits_in_force();
         self.limited.store(limits.is_some(), Ordering::Release);
         self.change(|book| {
             book.limits = limits;
+            book.run = state.run_turns();
             book.spent = match limits {
                 Some(_) => budget::spent(state),
                 None => Spend::default(),
@@ -173,7 +183,12 @@ impl TreeBudget {
     }
 
     /// Reserves a call, after those in flight if it does not fit beside them.
-    async fn reserve(self: &Arc<Self>, call: CallEstimate) -> Result<Reservation, ReserveError> {
+    /// `waits` is called if that takes long.
+    async fn reserve(
+        self: &Arc<Self>,
+        call: CallEstimate,
+        waits: impl FnOnce(),
+    ) -> Result<Reservation, ReserveError> {
         let answer = {
             let mut book = self.book.lock();
             let waiting = book.waiting.len();
@@ -188,7 +203,16 @@ impl TreeBudget {
             book.waiting.push_back(Waiting { call, reply });
             answer
         };
-        match tokio::time::timeout(LONGEST_WAIT, answer).await {
+        tokio::pin!(answer);
+        let soon = tokio::time::timeout(BEFORE_NOTICE, &mut answer).await;
+        let answered = match soon {
+            Ok(answered) => Ok(answered),
+            Err(_) => {
+                waits();
+                tokio::time::timeout(LONGEST_WAIT, answer).await
+            }
+        };
+        match answered {
             Ok(Ok(decided)) => decided.map_err(ReserveError::Refused),
             Ok(Err(_)) | Err(_) => Err(ReserveError::Late),
         }
@@ -237,8 +261,9 @@ impl ReserveError {
     }
 }
 
-/// Where the reservation of the session at the top waits until its own log has what was used.
-pub(super) type UnsettledCall = Arc<Mutex<Option<Reservation>>>;
+/// Where the reservation of the session at the top waits until its own log has what was used, with
+/// the turn that called. The next turn may begin in the transaction that stores the reply.
+pub(super) type UnsettledCall = Arc<Mutex<Option<(TurnKey, Reservation)>>>;
 
 /// What a model call needs to be reserved and settled.
 pub(super) struct CallBudget {
@@ -261,30 +286,45 @@ impl CallBudget {
         &self,
         input: &mut ModelCallInput,
     ) -> Result<Reservation, ModelFailure> {
-        let reserved = self.budget.reserve(self.call).await;
+        let reserved = self.budget.reserve(self.call, || input.waits()).await;
         let reservation = reserved.map_err(|error| error.failure(&input.request.model))?;
         input.request.max_output_tokens = reservation.output_tokens;
         Ok(reservation)
     }
 
-    /// Settles the call with what it used. A call that failed has used nothing that is known.
+    /// Settles the call with what it used. A call that was refused has used nothing.
     pub(super) async fn settle(self, reservation: Reservation, ended: &Command) {
-        let Command::ModelReplied(replied) = ended else {
-            return;
+        let (turn, usage, nano_usd, estimated) = match ended {
+            Command::ModelReplied(replied) => {
+                let estimated = replied.reported.is_some();
+                (
+                    &replied.turn,
+                    replied.reply.usage,
+                    replied.nano_usd,
+                    estimated,
+                )
+            }
+            Command::ModelFailed {
+                turn,
+                lost: Some(lost),
+                ..
+            } => (turn, lost.usage, lost.nano_usd, true),
+            _ => return,
         };
         match self.records {
             Records::Own(unsettled) => {
                 // The session stores the reply next, and drops the reservation after that.
-                let earlier = unsettled.lock().replace(reservation);
+                let settles = (turn.clone(), reservation);
+                let earlier = unsettled.lock().replace(settles);
                 drop(earlier);
             }
             Records::Above { top, task } => {
-                let usage = &replied.reply.usage;
                 let spent = Command::AgentSpent(AgentSpent {
                     id: task,
                     tokens: usage.input_tokens.saturating_add(usage.output_tokens),
-                    nano_usd: replied.nano_usd,
+                    nano_usd,
                     nano_credits: usage.nano_credits,
+                    estimated,
                 });
                 if let Err(error) = top.command(spent).await {
                     tracing::warn!(session = %top.id(), %error, "what a sub-agent used is known when it answers");
@@ -311,7 +351,7 @@ impl Actor {
             };
             (&tree.budget, records)
         } else {
-            self.state.options.session_limits?;
+            self.state.limits_in_force()?;
             self.budget.update(&self.state);
             (&self.budget, Records::Own(self.unsettled.clone()))
         };
@@ -350,15 +390,18 @@ impl Actor {
         if self.subagents.is_child() {
             return;
         }
-        if self.state.options.session_limits.is_none() && !self.budget.is_limited() {
+        if self.state.limits_in_force().is_none() && !self.budget.is_limited() {
             return;
         }
         self.budget.update(&self.state);
-        let calling = self.state.turn().map(|turn| &turn.stage);
-        if !matches!(calling, Some(Stage::Calling)) {
-            let settled = self.unsettled.lock().take();
-            drop(settled);
-        }
+        let turn = self.state.turn();
+        let calling = turn.filter(|turn| matches!(turn.stage, Stage::Calling));
+        let calling = calling.map(|turn| &turn.key);
+        let settled = self
+            .unsettled
+            .lock()
+            .take_if(|(turn, _)| calling != Some(&*turn));
+        drop(settled);
     }
 }
 

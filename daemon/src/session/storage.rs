@@ -132,6 +132,7 @@ impl Substitute {
         };
         Some(match self {
             Self::ModelFailed(turn) => Command::ModelFailed {
+                lost: None,
                 turn,
                 failure: failure(),
             },

@@ -17,7 +17,11 @@ const LONGEST: usize = 16 * 1024;
 pub(super) struct TaskComplete;
 
 /// The arguments of `task_complete`.
+///
+/// Members that say how the task ended are not ignored: models know them from other tools and from the
+/// event `session.task_complete`. The schema does not name them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct TaskCompleteArgs {
     /// What you have done and how you checked it, for the user who has not followed the work.
     summary: String,
@@ -25,7 +29,18 @@ pub(super) struct TaskCompleteArgs {
     /// complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     blocked: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    success: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    outcome: Option<String>,
 }
+
+/// The only outcome that says no more than the call itself.
+const COMPLETED: &str = "completed";
+/// The outcome that says what `blocked` says.
+const BLOCKED: &str = "blocked";
 
 impl Tool for TaskComplete {
     type Args = TaskCompleteArgs;
@@ -53,6 +68,21 @@ impl Tool for TaskComplete {
 /// Returns why the arguments cannot be taken.
 fn refusal(args: &TaskCompleteArgs) -> Option<String> {
     let blocked = args.blocked.as_deref();
+    let contradicts = |said: &str| {
+        Some(format!(
+            "{said} contradicts the call. The task is not marked as complete: go on with it; or, if you cannot, call \
+             task_complete again and say in `blocked` what you need."
+        ))
+    };
+    if args.success == Some(false) && blocked.is_none() {
+        return contradicts("`success: false`");
+    }
+    match args.outcome.as_deref() {
+        None => {}
+        Some(COMPLETED) if blocked.is_none() => {}
+        Some(BLOCKED) if blocked.is_some() => {}
+        Some(outcome) => return contradicts(&format!("`outcome: {outcome:?}`")),
+    }
     for (name, text) in [
         ("summary", Some(args.summary.as_str())),
         ("blocked", blocked),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::fact::CountedTokens;
-use loopd_proto::event::session::UsageInfo;
+use loopd_proto::event::session::{Info, UsageInfo};
 use loopd_proto::event::turn::{
     MessageDelta, MessageStart, ModelCallStart, ReasoningDelta, StreamingDelta, TurnRetry,
 };
@@ -16,13 +16,14 @@ use super::route::{Route, failure};
 use super::strip_images;
 use crate::publish::{Audience, say};
 use crate::services::Services;
-use loopd_kernel::command::{Command, ModelReplied};
+use loopd_kernel::command::{Command, LostCall, ModelReplied};
 use loopd_kernel::context_size::RequestSize;
 use loopd_kernel::context_window::ContextWindow;
-use loopd_kernel::model::{ModelMessage, ModelRequest};
+use loopd_kernel::model::{AssistantTurn, ModelMessage, ModelRequest, Usage};
 use loopd_kernel::state::TurnKey;
-use loopd_model::DeltaSink;
+use loopd_kernel::usage::{self, LostAttempts};
 use loopd_model::retry::{RetryNotice, RetrySink, call_with_retries};
+use loopd_model::{DeltaSink, ProviderError};
 
 /// How many bytes arrive between two progress events.
 const PROGRESS_STEP: u64 = 4 * 1024;
@@ -41,6 +42,33 @@ pub struct ModelCallInput {
     /// What it will have by the model's.
     pub size: RequestSize,
     pub window: ContextWindow,
+    /// What attempts used so far that gave no reply.
+    pub lost: LostAttempts,
+}
+
+impl ModelCallInput {
+    /// Estimates the input tokens of the request.
+    pub fn estimated_tokens(&self) -> u64 {
+        usage_info(self).current_tokens
+    }
+
+    /// Tells clients that the call waits for others under the limits of its session.
+    pub fn waits(&self) {
+        let waits = Ephemeral::SessionInfo(Info {
+            info_type: "session_limits".to_owned(),
+            message: "A model call waits: other calls under way have reserved what the limits of the session leave."
+                .to_owned(),
+            url: None,
+            tip: None,
+        });
+        say(
+            &self.services.clock,
+            &self.audience,
+            &self.session,
+            self.tip.clone(),
+            &waits,
+        );
+    }
 }
 
 /// Makes the call; always ends in a reply or a failure. After a failure the call can be made again
@@ -53,6 +81,7 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
             return Command::ModelFailed {
                 turn: input.turn.clone(),
                 failure,
+                lost: None,
             };
         }
     };
@@ -70,6 +99,10 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
         progress: 0,
         started,
         first_token_ms: None,
+        sent: input.estimated_tokens(),
+        most_output: input.request.max_output_tokens,
+        arrived: Arrived::default(),
+        lost: input.lost,
     };
     publisher.say(&Ephemeral::UsageInfo(usage_info(input)));
     publisher.say(&Ephemeral::ModelCallStart(ModelCallStart {
@@ -94,31 +127,49 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
     )
     .await;
     let elapsed = input.services.clock.instant().duration_since(started);
+    let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    let price = input.services.config.prices.of(&model);
     match outcome {
         Ok(mut reply) => {
+            // The built-in models count for themselves.
+            let counted = about
+                .path
+                .and_then(|_| publisher.counted(&reply.turn, reply.usage));
+            let reported = counted.map(|counted| std::mem::replace(&mut reply.usage, counted));
             limit_arguments(&mut reply.turn.calls);
-            let price = input.services.config.prices.of(&model);
             let nano_usd = price.map_or(0, |price| price.cost(&reply.usage));
             Command::ModelReplied(Box::new(ModelReplied {
                 turn: input.turn.clone(),
                 message: input.message.clone(),
                 model,
                 reply,
-                duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+                duration_ms,
                 first_token_ms: publisher.first_token_ms,
                 endpoint: about.path.map(str::to_owned),
                 tool_count: request.tools.len() as u64,
                 initiator: initiator(request),
                 nano_usd,
                 counted: input.counted,
+                reported,
             }))
         }
         Err(error) => {
+            publisher.broke_off(&error);
+            input.lost = publisher.lost;
+            let lost = publisher.lost.usage().map(|usage| {
+                Box::new(LostCall {
+                    model: model.clone(),
+                    usage,
+                    nano_usd: price.map_or(0, |price| price.cost(&usage)),
+                    duration_ms,
+                })
+            });
             let failure = failure(&error, Some(&model));
             request.model = model;
             Command::ModelFailed {
                 turn: input.turn.clone(),
                 failure,
+                lost,
             }
         }
     }
@@ -166,9 +217,43 @@ struct DeltaPublisher {
     progress: u64,
     started: Instant,
     first_token_ms: Option<f64>,
+    /// The tokens that an attempt sends, as an estimate.
+    sent: u64,
+    /// The most tokens that the reply may have, under limits.
+    most_output: Option<u64>,
+    arrived: Arrived,
+    lost: LostAttempts,
+}
+
+/// The bytes that arrived in the current attempt.
+#[derive(Debug, Clone, Copy, Default)]
+struct Arrived {
+    /// Those of the text, which only a stream shows.
+    text: u64,
+    all: u64,
 }
 
 impl DeltaPublisher {
+    /// Returns what the call used, if that is not what was reported.
+    fn counted(&self, answer: &AssistantTurn, reported: Usage) -> Option<Usage> {
+        usage::counted(reported, self.sent, answer, self.lost)
+    }
+
+    /// Counts an attempt whose reply broke off. A provider that refused has not worked.
+    fn broke_off(&mut self, error: &ProviderError) {
+        let arrived = std::mem::take(&mut self.arrived);
+        if error.status().is_some() || arrived.all == 0 && arrived.text == 0 {
+            return;
+        }
+        let bytes = if arrived.text > 0 {
+            arrived.text
+        } else {
+            arrived.all
+        };
+        let most = self.most_output.unwrap_or(u64::MAX);
+        self.lost.add(self.sent, bytes.div_ceil(4).min(most));
+    }
+
     fn say(&self, event: &Ephemeral) {
         say(
             &self.services.clock,
@@ -194,6 +279,7 @@ impl DeltaPublisher {
 
 impl DeltaSink for DeltaPublisher {
     fn text(&mut self, delta: &str) {
+        self.arrived.text += delta.len() as u64;
         self.begin();
         self.say(&Ephemeral::MessageDelta(MessageDelta {
             message_id: self.message.clone(),
@@ -202,6 +288,7 @@ impl DeltaSink for DeltaPublisher {
     }
 
     fn reasoning(&mut self, delta: &str) {
+        self.arrived.text += delta.len() as u64;
         self.say(&Ephemeral::ReasoningDelta(ReasoningDelta {
             reasoning_id: self.message.to_string(),
             delta_content: delta.to_owned(),
@@ -209,6 +296,7 @@ impl DeltaSink for DeltaPublisher {
     }
 
     fn received(&mut self, total_bytes: u64) {
+        self.arrived.all = total_bytes;
         if self.began && total_bytes >= self.progress + PROGRESS_STEP {
             self.progress = total_bytes;
             self.say(&Ephemeral::StreamingDelta(StreamingDelta {
@@ -222,6 +310,7 @@ impl RetrySink for DeltaPublisher {
     fn retrying(&mut self, notice: &RetryNotice<'_>) {
         self.began = false;
         self.progress = 0;
+        self.broke_off(notice.error);
         self.say(&Ephemeral::TurnRetry(TurnRetry {
             turn_id: self.turn.turn_id(),
             model: Some(self.model.clone()),

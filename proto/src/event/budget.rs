@@ -47,6 +47,9 @@ pub struct AgentSpent {
     /// What the provider charged, in billionths of a credit.
     #[serde(default)]
     pub nano_credits: u64,
+    /// Whether the tokens are estimated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 /// The turn waits until the provider of its model takes requests again. The next model call comes

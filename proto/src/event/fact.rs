@@ -346,6 +346,10 @@ pub struct UsageRecorded {
     /// What the request had by our own count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<CountedTokens>,
+    /// Whether the tokens are estimated: the provider did not report them, reported what cannot be, or a
+    /// reply broke off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 /// The tokens of a request by our own count, which differs from that of its model.

@@ -43,6 +43,9 @@ pub struct LimitUsage {
     pub cost_usd: f64,
     /// Model calls.
     pub turns: u64,
+    /// How many of them count with an estimate, because what they used is not known. Those of
+    /// sub-agents are known while the session has limits.
+    pub estimated_calls: u64,
     /// Seconds at work since the session has a limit of time.
     pub seconds: f64,
 }

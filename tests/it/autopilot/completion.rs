@@ -34,7 +34,8 @@ async fn a_bad_summary_is_refused_and_the_model_goes_on() {
     let daemon = daemon([
         Turn::user("go").calls([complete("empty", "  ")]),
         Turn::results(["`summary` is empty"]).calls([call("none", "task_complete", json!({}))]),
-        Turn::results(["summary"]).calls([call("number", "task_complete", json!({"summary": 7}))]),
+        Turn::results(["summary"]).calls([look("work")]),
+        Turn::any().calls([call("number", "task_complete", json!({"summary": 7}))]),
         Turn::results(["summary"]).calls([complete("long", &long)]),
         Turn::results(["more than the limit"]).calls([complete("good", "done")]),
     ])
@@ -42,18 +43,64 @@ async fn a_bad_summary_is_refused_and_the_model_goes_on() {
     let mut session = flying(&daemon, json!({})).await;
     session.ask("go").await;
     let said = data(&session, "session.task_complete");
-    let outcomes: Vec<&str> = said
-        .iter()
-        .map(|it| it["outcome"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        outcomes,
-        ["continue", "continue", "continue", "continue", "completed"]
-    );
-    for early in &said[..4] {
-        assert_eq!(early["success"], false);
-    }
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(said[0]["outcome"], "completed");
     assert_eq!(session.count("session.autopilot_stopped"), 1);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_complete_its_task_is_stopped() {
+    let script = Script::answering(|request| {
+        let id = format!("c{}", request.messages().len());
+        Turn::any().calls([call(
+            &id,
+            "task_complete",
+            json!({"summary": "x", "blocked": ""}),
+        )])
+    })
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let mut session = flying(&daemon, json!({})).await;
+    session.ask("go").await;
+    assert_eq!(daemon.script().requests().len(), 3);
+    assert_eq!(session.count("session.task_complete"), 0);
+    let stopped = data(&session, "session.autopilot_stopped");
+    assert_eq!(stopped[0]["reason"], "cap_reached");
+    let words = stopped[0]["message"].as_str().unwrap();
+    assert!(words.contains("task_complete 3 times in a row"), "{words}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_completion_that_says_that_it_is_none_is_refused() {
+    let says = |arguments: Value| call("c", "task_complete", arguments);
+    for wrong in [
+        json!({"summary": "x", "success": false}),
+        json!({"summary": "x", "outcome": "blocked"}),
+        json!({"summary": "x", "outcome": "failed"}),
+        json!({"summary": "x", "Blocked": "a key"}),
+    ] {
+        let daemon = daemon([
+            Turn::user("go").calls([says(wrong.clone())]),
+            Turn::any().calls([says(json!({"summary": "done", "success": true}))]),
+        ])
+        .await;
+        let mut session = flying(&daemon, json!({})).await;
+        session.ask("go").await;
+        let said = data(&session, "session.task_complete");
+        assert_eq!(said.len(), 1, "{wrong}: {said:?}");
+        assert_eq!(said[0]["summary"], "done", "{wrong}");
+        daemon.finish().await;
+    }
+    let daemon = daemon([Turn::user("go").calls([says(
+        json!({"summary": "x", "blocked": "a key", "success": false, "outcome": "blocked"}),
+    )])])
+    .await;
+    let mut session = flying(&daemon, json!({})).await;
+    session.ask("go").await;
+    let stopped = data(&session, "session.autopilot_stopped");
+    assert_eq!(stopped[0]["reason"], "blocked");
     daemon.finish().await;
 }
 

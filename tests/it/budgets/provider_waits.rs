@@ -143,3 +143,42 @@ async fn the_chain_of_the_file_is_for_sessions_that_name_none() {
     assert_eq!(daemon.script().last_request().body["model"], "cheap");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn each_model_of_a_chain_is_called_once() {
+    let script = Script::answering(|_| {
+        Turn::any()
+            .fails(402, "no money")
+            .with_code("insufficient_quota")
+    })
+    .await;
+    let daemon = Daemon::with(script).await;
+    for (chain, called) in [
+        (json!(["a", "b", "a"]), vec!["scripted", "a", "b"]),
+        (json!(["a", "a"]), vec!["scripted", "a"]),
+        (json!(["a", "scripted"]), vec!["scripted", "a"]),
+    ] {
+        let before = daemon.script().requests().len();
+        let options = json!({"fallbackModels": chain});
+        let mut session = daemon.client().create(options).await;
+        session.ask("hello").await;
+        let requests = daemon.script().requests();
+        let models: Vec<&Value> = requests[before..]
+            .iter()
+            .map(|it| &it.body["model"])
+            .collect();
+        assert_eq!(models, called, "{chain}");
+        assert_eq!(session.count("session.error"), 1, "{chain}");
+    }
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_chain_with_an_empty_name_is_refused() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    let chain = json!({"fallbackModels": ["a", " "]});
+    let refused = session.refused("session.options.update", chain).await;
+    assert!(refused.message.contains("fallbackModels"), "{refused}");
+    daemon.finish().await;
+}

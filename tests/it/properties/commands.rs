@@ -215,7 +215,11 @@ pub(super) fn replied(turn: &TurnKey, reply: Reply) -> Command {
     let (text, calls) = match reply {
         Reply::Fails => {
             let failure = failure();
-            return Command::ModelFailed { turn, failure };
+            return Command::ModelFailed {
+                turn,
+                failure,
+                lost: None,
+            };
         }
         Reply::Says => ("words", Vec::new()),
         Reply::SaysNothing => ("", Vec::new()),
@@ -240,6 +244,7 @@ pub(super) fn replied(turn: &TurnKey, reply: Reply) -> Command {
         initiator: "user",
         nano_usd: 0,
         counted: CountedTokens::default(),
+        reported: None,
     }))
 }
 

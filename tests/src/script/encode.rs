@@ -14,21 +14,26 @@ fn charge(answer: &mut Value, charged: Option<u64>) {
     }
 }
 
-fn usage((input, output): (u64, u64)) -> Value {
-    json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
+fn usage(ending: &Ending) -> Value {
+    let (input, output) = ending.used;
+    ending.reported.clone().unwrap_or_else(
+        || json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output}),
+    )
 }
 
 /// What an answer ends with: the model's reason, or else the usual one, and the cost.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Ending {
     pub(super) finish: Option<&'static str>,
     pub(super) charged: Option<u64>,
     /// The input and output tokens.
     pub(super) used: (u64, u64),
+    /// What the server writes instead of them.
+    pub(super) reported: Option<Value>,
 }
 
 impl Ending {
-    fn reason(self, calls: &[Call]) -> &'static str {
+    fn reason(&self, calls: &[Call]) -> &'static str {
         let usual = if calls.is_empty() {
             "stop"
         } else {
@@ -39,7 +44,7 @@ impl Ending {
 }
 
 /// Encodes a whole answer.
-pub(super) fn whole(pieces: &[String], calls: &[Call], ending: Ending) -> String {
+pub(super) fn whole(pieces: &[String], calls: &[Call], ending: &Ending) -> String {
     let text = pieces.concat();
     let mut message = json!({"role": "assistant", "content": text});
     if !calls.is_empty() {
@@ -55,7 +60,7 @@ pub(super) fn whole(pieces: &[String], calls: &[Call], ending: Ending) -> String
     let mut answer = json!({
         "id": "chatcmpl-scripted", "object": "chat.completion", "model": MODEL,
         "choices": [{"index": 0, "message": message, "finish_reason": ending.reason(calls)}],
-        "usage": usage(ending.used),
+        "usage": usage(ending),
     });
     charge(&mut answer, ending.charged);
     answer.to_string()
@@ -81,7 +86,7 @@ pub(super) fn text_chunks(pieces: &[String]) -> Vec<String> {
 
 /// Encodes the chunks after the text: tool calls (their arguments in two pieces), the finish reason
 /// and the usage.
-pub(super) fn last_chunks(calls: &[Call], ending: Ending) -> Vec<String> {
+pub(super) fn last_chunks(calls: &[Call], ending: &Ending) -> Vec<String> {
     let mut chunks = Vec::new();
     for (index, call) in calls.iter().enumerate() {
         let middle = call.arguments.len() / 2;
@@ -101,7 +106,7 @@ pub(super) fn last_chunks(calls: &[Call], ending: Ending) -> Vec<String> {
     }
     chunks.push(chunk(&json!({}), Some(ending.reason(calls))));
     let mut last = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "model": MODEL,
-        "choices": [], "usage": usage(ending.used)});
+        "choices": [], "usage": usage(ending)});
     charge(&mut last, ending.charged);
     chunks.push(format!("data: {last}\n\n"));
     chunks.push("data: [DONE]\n\n".to_owned());

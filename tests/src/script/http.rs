@@ -80,7 +80,7 @@ async fn answer(stream: &mut Stream, shared: &Shared, turn: Turn, line: &str) ->
             {
                 return Ok(Flow::Over);
             }
-            for chunk in encode::last_chunks(calls, turn.ending()) {
+            for chunk in encode::last_chunks(calls, &turn.ending()) {
                 write_chunk(stream, &chunk).await?;
             }
             stream.write_all(b"0\r\n\r\n").await?;
@@ -96,7 +96,7 @@ async fn answer(stream: &mut Stream, shared: &Shared, turn: Turn, line: &str) ->
                 stream,
                 200,
                 &[],
-                &encode::whole(pieces, calls, turn.ending()),
+                &encode::whole(pieces, calls, &turn.ending()),
             )
             .await?;
         }

@@ -68,6 +68,7 @@ pub struct Turn {
     pub(super) charged: Option<u64>,
     /// The input and output tokens.
     pub(super) used: (u64, u64),
+    pub(super) reported: Option<Value>,
     /// Why the model stops, if not because it is done.
     pub(super) finish: Option<&'static str>,
     pub(super) held: Option<Gate>,
@@ -84,6 +85,7 @@ impl Turn {
             },
             charged: None,
             used: (10, 5),
+            reported: None,
             finish: None,
             held: None,
             paused: None,
@@ -157,6 +159,13 @@ impl Turn {
         self
     }
 
+    /// Sets what the server writes as `usage`, whatever that is.
+    #[must_use]
+    pub fn reports(mut self, usage: Value) -> Self {
+        self.reported = Some(usage);
+        self
+    }
+
     /// Sets the reason why the model stops: `length` or `content_filter`.
     #[must_use]
     pub fn stops_by(mut self, reason: &'static str) -> Self {
@@ -169,6 +178,7 @@ impl Turn {
             finish: self.finish,
             charged: self.charged,
             used: self.used,
+            reported: self.reported.clone(),
         }
     }
 

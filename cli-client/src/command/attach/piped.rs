@@ -75,6 +75,8 @@ pub(super) async fn run(
         Work::Command { begun, until_idle } => {
             command_outcome(app, session, begun, until_idle.finish()).await
         }
+        // Nothing here begins such a wait.
+        Work::Background(_) => Ok(Outcome::Done),
     }
 }
 

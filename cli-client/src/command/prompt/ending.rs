@@ -1,18 +1,24 @@
 //! How a run came to its end: its answer, and its exit code.
 
-use loopd_sdk::{BegunWork, Error, FleetEnd, Reply, Session, StopReason, TurnOutcome};
+use loopd_sdk::{BegunWork, Error, FleetEnd, LimitKind, Reply, Session, StopReason, TurnOutcome};
 
 use crate::app::App;
 use crate::outcome::Outcome;
 use crate::terminal::sanitize;
 
 /// Returns the answer to a message. An agent that ends with `task_complete` may have put it there.
+/// What it said beside that comes first.
 pub(super) fn answer(reply: &Reply) -> String {
     match &reply.outcome {
         TurnOutcome::Completed { summary } | TurnOutcome::Blocked { summary, .. }
             if reply.text.trim().is_empty() =>
         {
             sanitize(summary)
+        }
+        TurnOutcome::Completed { summary } | TurnOutcome::Blocked { summary, .. }
+            if !reply.text.contains(summary.trim()) =>
+        {
+            sanitize(&format!("{}\n\n{summary}", reply.text.trim_end()))
         }
         TurnOutcome::Answered
         | TurnOutcome::Idle
@@ -34,12 +40,18 @@ pub(crate) fn outcome_of(
             app.terminal.notice(why);
             Ok(Outcome::Failed)
         }
+        // The only limit of time that `loop` sets is that of its run.
+        Err(error)
+            if error.limit_reached() == Some(LimitKind::Time)
+                && app.options.run.timeout.is_some() =>
+        {
+            Ok(Outcome::TimedOut)
+        }
         // An event of the turn has already shown this.
         Err(error) if error.limit_reached().is_some() => Ok(Outcome::Limit),
         Err(Error::Failed(_) | Error::Aborted) => Ok(Outcome::Failed),
         Err(error) => Err(error.into()),
-        // The agent has found another way, or says itself what it needs.
-        Ok(reply) if matches!(reply.outcome, TurnOutcome::Completed { .. }) => Ok(Outcome::Done),
+        // The agent says itself what it needs.
         Ok(reply) if matches!(reply.outcome, TurnOutcome::Blocked { .. }) => Ok(Outcome::Blocked),
         Ok(_) if app.denied_unasked.happened() => Ok(Outcome::NobodyToAsk),
         // A warning of the session has said why.

@@ -2,18 +2,44 @@
 
 use std::time::Duration;
 
-use loopd_sdk::{Body, Durable, Event, SessionId};
+use loopd_sdk::proto::run_scope::RunLimits;
+use loopd_sdk::{Body, Durable, Event, Message, SessionId};
 use tokio::time::Instant;
 
 use crate::args::RunOptions;
 use crate::outcome::Outcome;
 
+/// Who counts the calls of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    Here,
+    TheDaemon,
+}
+
+/// Returns the message with the limits of its run, which the daemon keeps even if this process ends.
+pub(super) fn of_message(options: &RunOptions, mut message: Message) -> Message {
+    let limits = RunLimits {
+        max_turns: options.max_turns,
+        timeout_ms: options.timeout.map(|time| {
+            u64::try_from(time.saturating_add(AFTER_US).as_millis()).unwrap_or(u64::MAX)
+        }),
+    };
+    if limits != RunLimits::default() {
+        message.scope.get_or_insert_default().limits = Some(limits);
+    }
+    message
+}
+
+/// How much later the daemon stops a run by itself, so that this process is first while it is there.
+const AFTER_US: Duration = Duration::from_secs(2);
+
 /// How long the daemon may take to stop a run.
 pub(super) const STOPPING: Duration = Duration::from_secs(10);
 
-/// The limits of one run, and whether one of them was reached.
+/// The limits of one run as they are kept here, and whether one of them was reached. The daemon counts
+/// the calls for a message; here they are counted for commands.
 #[derive(Debug, Default)]
-pub(super) struct RunLimits {
+pub(super) struct WatchedLimits {
     deadline: Option<Instant>,
     timeout: Option<Duration>,
     most_turns: Option<u64>,
@@ -21,14 +47,14 @@ pub(super) struct RunLimits {
     stopped: Option<Outcome>,
 }
 
-impl RunLimits {
-    pub(super) fn new(options: &RunOptions) -> Self {
+impl WatchedLimits {
+    pub(super) fn new(options: &RunOptions, counts: Counts) -> Self {
         Self {
             deadline: options
                 .timeout
                 .and_then(|time| Instant::now().checked_add(time)),
             timeout: options.timeout,
-            most_turns: options.max_turns,
+            most_turns: options.max_turns.filter(|_| counts == Counts::Here),
             turns: 0,
             stopped: None,
         }

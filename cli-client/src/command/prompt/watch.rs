@@ -1,14 +1,18 @@
 //! Shows the work of a session until its end: the turn of a message, or what a slash command has begun.
 
-use loopd_sdk::{BegunWork, Body, Durable, Event, KeepsWaiting, Session, Stopped, Turn, UntilIdle};
+use loopd_sdk::{
+    BegunWork, Body, Durable, Error, Event, KeepsWaiting, Mode, Reply, Session, Stopped, Turn,
+    TurnOutcome, UntilIdle,
+};
 
 use super::Shows;
+use super::background::Background;
 use super::ending::{answer, command_outcome, outcome_of};
-use super::run_limits::RunLimits;
+use super::run_limits::{Counts, WatchedLimits};
 use crate::app::App;
 use crate::outcome::Outcome;
 use crate::render::{Renderer, UserMessages};
-use crate::terminal::Style;
+use crate::terminal::{Style, Terminated, sanitize};
 
 /// Which answers are shown, if other clients send messages to the same session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub(crate) enum Work {
         begun: Option<BegunWork>,
         until_idle: UntilIdle,
     },
+    /// The commands that a run has left in the background.
+    Background(Background),
 }
 
 impl Work {
@@ -33,6 +39,7 @@ impl Work {
         match self {
             Self::Message(turn) => turn.next().await,
             Self::Command { until_idle, .. } => until_idle.next().await,
+            Self::Background(wait) => wait.next().await,
         }
     }
 
@@ -44,7 +51,7 @@ impl Work {
         };
         match self {
             Self::Message(turn) => renderer.only_answers_to(turn.message_id().clone()),
-            Self::Command { .. } => renderer.only_last_answer(),
+            Self::Command { .. } | Self::Background(_) => renderer.only_last_answer(),
         }
         if shows == Shows::Answer {
             renderer.only_problems();
@@ -65,6 +72,8 @@ impl Work {
                 session.abort().await?;
                 return Ok(true);
             }
+            // The answer is there; who does not wait for the commands leaves.
+            Self::Background(_) => return Ok(false),
         };
         let stopped = session.stop_message(turn.message_id(), KeepsWaiting::No);
         match stopped.await? {
@@ -87,84 +96,218 @@ pub(crate) async fn watch(
     mut work: Work,
     answers: Answers,
 ) -> anyhow::Result<Outcome> {
-    let mut renderer = work.renderer(app, answers);
-    let mut limits = match answers {
-        Answers::Own(_) => RunLimits::new(&app.options.run),
-        Answers::All => RunLimits::default(),
+    let mut watching = Watching {
+        app,
+        session,
+        renderer: work.renderer(app, answers),
+        limits: match (answers, &work) {
+            (Answers::All, _) => WatchedLimits::default(),
+            (Answers::Own(_), Work::Message(_)) => {
+                WatchedLimits::new(&app.options.run, Counts::TheDaemon)
+            }
+            (Answers::Own(_), Work::Command { .. } | Work::Background(_)) => {
+                WatchedLimits::new(&app.options.run, Counts::Here)
+            }
+        },
+        signals: match answers {
+            Answers::Own(_) => Some(Terminated::listen()?),
+            Answers::All => None,
+        },
+        interrupted: false,
+        was_shown: false,
+        last: None,
     };
-    let mut interrupted = false;
-    let mut was_shown = false;
-    loop {
-        let event = tokio::select! {
-            biased;
-            () = app.terminal.interrupted() => {
-                // A second Ctrl-C does not wait for the daemon.
-                if std::mem::replace(&mut interrupted, true) || !work.stop(app, session).await? {
-                    return Ok(Outcome::Interrupted);
-                }
-                continue;
-            }
-            outcome = limits.over() => {
-                // The daemon gets some time to stop it, and no more.
-                if !limits.stops(outcome) || !work.stop(app, session).await? {
-                    return Ok(outcome);
-                }
-                continue;
-            }
-            // The question stays open, and the session goes on without this client.
-            () = app.terminal.closed() => return Ok(Outcome::Interrupted),
-            event = work.next() => event,
-            // Only when no event is left: a question comes after what it is about.
-            question = app.turnstile.next() => {
-                renderer.end_line()?;
-                question.release();
-                continue;
-            }
-        };
-        let Some(event) = event else { break };
-        was_shown |= matches!(event.body.kind(), "abort" | "session.idle");
-        limits.note(&event);
-        renderer.show(&event)?;
-        if let Some(denied) = app.denied_unasked.denial(&event) {
-            renderer.end_line()?;
-            app.terminal.notice(&denied);
-        }
-        if let Body::Durable(Durable::ModeChanged(change)) = &event.body {
-            app.planning.set(change.new_mode);
-        }
-        if !app.terminal.can_ask() && waits_for_guard(&event.body) {
-            return give_up(app, session, &work).await;
-        }
+    if let Some(outcome) = watching.follow(&mut work).await? {
+        return Ok(outcome);
     }
-    renderer.end_turn()?;
+    watching.renderer.end_turn()?;
     let (failed, outcome) = match work {
         Work::Message(turn) => {
-            let finished = turn.finish();
-            renderer.end_run(finished.as_ref().ok().map(answer).as_deref())?;
-            (finished.is_err(), outcome_of(app, finished, was_shown))
+            let mut finished = turn.finish();
+            if let (Ok(reply), Answers::Own(_)) = (&mut finished, answers) {
+                if let Some(outcome) = watching.follow_background(reply).await? {
+                    return Ok(outcome);
+                }
+            }
+            watching.end_run(&finished)?;
+            let failed = finished.is_err();
+            let paused = watching.paused(answers, &finished).await?;
+            let outcome = outcome_of(app, finished, watching.was_shown);
+            (failed, paused.map_or(outcome, Ok))
         }
         Work::Command { begun, until_idle } => {
             let finished = until_idle.finish();
-            let failed = finished.is_err() || limits.stopped().is_some() || interrupted;
+            let failed =
+                finished.is_err() || watching.limits.stopped().is_some() || watching.interrupted;
             if failed {
-                renderer.end_run(None)?;
+                watching.renderer.end_run(None)?;
             } else {
-                renderer.end_work()?;
+                watching.renderer.end_work()?;
             }
             (failed, command_outcome(app, session, begun, finished).await)
         }
+        Work::Background(_) => (false, Ok(Outcome::Done)),
     };
-    if interrupted {
+    if watching.interrupted {
         let again = format!("the session is kept: loop resume {}", session.id());
         app.terminal
             .notice(&app.terminal.styled(Style::Dim, &again));
         return Ok(Outcome::Interrupted);
     }
-    if let (Some(outcome), true) = (limits.stopped(), failed) {
-        app.terminal.notice(&limits.words(outcome, session.id()));
+    if let (Some(outcome), true) = (watching.limits.stopped(), failed) {
+        app.terminal
+            .notice(&watching.limits.words(outcome, session.id()));
         return Ok(outcome);
     }
     outcome
+}
+
+/// What is shown, and what may end it early.
+struct Watching<'a> {
+    app: &'a App,
+    session: &'a Session,
+    renderer: Renderer,
+    limits: WatchedLimits,
+    /// The signal that asks this process to end; a conversation has the usual handling.
+    signals: Option<Terminated>,
+    interrupted: bool,
+    was_shown: bool,
+    /// The last message of the agent, if it called no tool.
+    last: Option<String>,
+}
+
+impl Watching<'_> {
+    /// Shows the work until its last event. Returns the outcome if the wait ends earlier.
+    async fn follow(&mut self, work: &mut Work) -> anyhow::Result<Option<Outcome>> {
+        let app = self.app;
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = interrupted(app, self.signals.as_mut()) => {
+                    // A second signal does not wait for the daemon.
+                    let again = std::mem::replace(&mut self.interrupted, true);
+                    if again || !work.stop(app, self.session).await? {
+                        return Ok(Some(Outcome::Interrupted));
+                    }
+                    continue;
+                }
+                outcome = self.limits.over() => {
+                    // The daemon gets some time to stop it, and no more.
+                    if !self.limits.stops(outcome) || !work.stop(app, self.session).await? {
+                        return Ok(Some(outcome));
+                    }
+                    continue;
+                }
+                // The question stays open, and the session goes on without this client.
+                () = app.terminal.closed() => return Ok(Some(Outcome::Interrupted)),
+                event = work.next() => event,
+                // Only when no event is left: a question comes after what it is about.
+                question = app.turnstile.next() => {
+                    self.renderer.end_line()?;
+                    question.release();
+                    continue;
+                }
+            };
+            let Some(event) = event else {
+                return Ok(None);
+            };
+            self.note(&event)?;
+            if !app.terminal.can_ask() && waits_for_guard(&event.body) {
+                return give_up(app, self.session, work).await.map(Some);
+            }
+        }
+    }
+
+    fn note(&mut self, event: &Event) -> anyhow::Result<()> {
+        self.was_shown |= matches!(event.body.kind(), "abort" | "session.idle");
+        self.limits.note(event);
+        if let (Body::Durable(Durable::AssistantMessage(said)), None) =
+            (&event.body, &event.head.agent_id)
+        {
+            let is_answer = said.tool_requests.is_empty();
+            self.last = is_answer.then(|| said.content.clone());
+        }
+        self.renderer.show(event)?;
+        if let Some(denied) = self.app.denied_unasked.denial(event) {
+            self.renderer.end_line()?;
+            self.app.terminal.notice(&denied);
+        }
+        if let Body::Durable(Durable::ModeChanged(change)) = &event.body {
+            self.app.planning.set(change.new_mode);
+        }
+        Ok(())
+    }
+
+    /// Waits for the commands that the run left in the background. What the agent says then is its
+    /// answer.
+    async fn follow_background(&mut self, reply: &mut Reply) -> anyhow::Result<Option<Outcome>> {
+        while let Some((wait, commands)) = Background::begin(self.session).await? {
+            for command in commands {
+                let what = sanitize(&command.command);
+                let told = format!("waiting for a command in the background: {what}");
+                self.renderer.end_line()?;
+                self.app
+                    .terminal
+                    .notice(&self.app.terminal.styled(Style::Dim, &told));
+            }
+            self.last = None;
+            let mut work = Work::Background(wait);
+            if let Some(outcome) = self.follow(&mut work).await? {
+                if outcome == Outcome::TimedOut {
+                    let words = self.limits.words(outcome, self.session.id());
+                    self.app.terminal.notice(&words);
+                }
+                return Ok(Some(outcome));
+            }
+            if let Some(later) = self.last.take().filter(|text| !text.trim().is_empty()) {
+                reply.text = later;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Prints the answer. A run that a limit has ended after an answer has that one.
+    fn end_run(&mut self, finished: &Result<Reply, Error>) -> anyhow::Result<()> {
+        let answer = match finished {
+            Ok(reply) => Some(answer(reply)),
+            Err(error) if error.limit_reached().is_some() => self.last.as_deref().map(sanitize),
+            Err(_) => None,
+        };
+        self.renderer.end_run(answer.as_deref())
+    }
+
+    /// Returns the outcome of a run that has stopped because somebody has paused the autopilot.
+    async fn paused(
+        &self,
+        answers: Answers,
+        finished: &Result<Reply, Error>,
+    ) -> anyhow::Result<Option<Outcome>> {
+        let is_idle = matches!(finished, Ok(reply) if reply.outcome == TurnOutcome::Idle);
+        if answers == Answers::All || !is_idle || !self.app.options.asks_for_autopilot() {
+            return Ok(None);
+        }
+        let status = self.session.autopilot().await?;
+        if status.mode != Mode::Autopilot || !status.paused {
+            return Ok(None);
+        }
+        self.app.terminal.notice(&format!(
+            "loop: the autopilot is paused, and the task is not marked as complete; to let it go on: \
+             loop resume {} --autopilot \"go on\"",
+            self.session.id()
+        ));
+        Ok(Some(Outcome::Limit))
+    }
+}
+
+/// Waits for Ctrl-C, or for the signal that asks this process to end.
+async fn interrupted(app: &App, signals: Option<&mut Terminated>) {
+    match signals {
+        Some(signals) => tokio::select! {
+            () = app.terminal.interrupted() => {}
+            () = signals.came() => {}
+        },
+        None => app.terminal.interrupted().await,
+    }
 }
 
 /// Whether an event says that a call waits for an app whose hooks guard the session.

@@ -89,6 +89,10 @@ pub(super) fn finished(state: &mut State, complete: &ToolComplete) {
         let failed = !complete.success;
         call.advance(CallEvent::Recorded { rejected, failed });
         shells.after(&call.call, complete, &cwd);
+        if failed {
+            let tool = call.call.name.clone();
+            state.autopilot.failed(&tool);
+        }
     }
     state.changed_shells = shells;
     state.totals.tool_calls += 1;

@@ -10,7 +10,7 @@ use loopd_proto::id::MessageId;
 use loopd_proto::params::session::AbortReason;
 use loopd_proto::run_scope::RunScope;
 
-use crate::model::ModelReply;
+use crate::model::{ModelReply, Usage};
 use crate::state::TurnKey;
 
 #[derive(Debug)]
@@ -112,6 +112,17 @@ pub struct ModelReplied {
     pub nano_usd: u64,
     /// What the request had by our own count.
     pub counted: CountedTokens,
+    /// What the provider reported, if the usage in the reply is an estimate instead.
+    pub reported: Option<Usage>,
+}
+
+/// What a model call used that gave no reply, as an estimate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostCall {
+    pub model: String,
+    pub usage: Usage,
+    pub nano_usd: u64,
+    pub duration_ms: u64,
 }
 
 /// A model call that could not start or did not complete.

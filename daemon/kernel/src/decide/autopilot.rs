@@ -26,10 +26,7 @@ const NO_TOOL: &str = "autopilot_without_task_complete";
 
 /// Judges the session after the steps that are decided already.
 fn judge(state: &State, decision: &Decision, run: RunEnd, env: &DecideEnv<'_>) -> Judgement {
-    let mut progress = state.autopilot.clone();
-    for step in &decision.steps {
-        note(&mut progress, step);
-    }
+    let progress = progress(state, decision);
     let mode = settings::mode_after(state, decision);
     Judgement::of(&Situation {
         mode,
@@ -41,9 +38,24 @@ fn judge(state: &State, decision: &Decision, run: RunEnd, env: &DecideEnv<'_>) -
     })
 }
 
+/// Returns what the log will say about the autopilot after the steps that are decided already.
+fn progress(state: &State, decision: &Decision) -> Autopilot {
+    let mut progress = state.autopilot.clone();
+    for step in &decision.steps {
+        note(state, &mut progress, step);
+    }
+    progress
+}
+
 /// Applies what a decided step says about the autopilot.
-fn note(progress: &mut Autopilot, step: &Step) {
+fn note(state: &State, progress: &mut Autopilot, step: &Step) {
     match step {
+        Step::Store(Durable::ToolComplete(complete)) if !complete.success => {
+            let turn = state.turn();
+            if let Some(call) = turn.and_then(|turn| turn.call(&complete.tool_call_id)) {
+                progress.failed(&call.call.name);
+            }
+        }
         Step::Store(Durable::TaskComplete(complete)) => progress.completed(complete),
         Step::Store(Durable::AutopilotPaused(pause)) => progress.paused = pause.paused,
         Step::Store(Durable::AutopilotStopped(stopped)) => progress.stop(stopped),
@@ -73,12 +85,17 @@ pub(super) fn after_run(
     place: usize,
     env: &DecideEnv<'_>,
 ) -> bool {
-    let Some(request) = state.autopilot.request.clone() else {
-        return false;
-    };
     if settings::mode_after(state, decision) != Mode::Autopilot {
         return false;
     }
+    let Some(request) = state.autopilot.request.clone() else {
+        if let Some(stopped) = stopped_again(state, decision, run) {
+            decision
+                .steps
+                .insert(place, Step::Store(Durable::AutopilotStopped(stopped)));
+        }
+        return false;
+    };
     let event = match judge(state, decision, run, env).next {
         Continuation::Nothing => return false,
         // It was told when the run ended.
@@ -100,6 +117,20 @@ pub(super) fn after_run(
     false
 }
 
+/// Returns the end of a task that was marked once more: the model was woken after its end, for example
+/// by a sub-agent that had gone on.
+fn stopped_again(state: &State, decision: &Decision, run: RunEnd) -> Option<AutopilotStopped> {
+    if run != RunEnd::Busy {
+        return None;
+    }
+    let marks = |step: &Step| matches!(step, Step::Store(Durable::TaskComplete(_)));
+    let reason = progress(state, decision)
+        .task_end()
+        .filter(|_| decision.steps.iter().any(marks))?;
+    let request = state.autopilot.stopped.as_ref()?.request_id.clone()?;
+    Some(stopped(reason, StopDetail::None, request))
+}
+
 /// Goes on with a session that rests, if the autopilot has to. Returns whether the model was told
 /// to go on.
 pub(super) fn go_on(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) -> bool {
@@ -118,6 +149,7 @@ fn stopped(reason: StopReason, detail: StopDetail, request: MessageId) -> Autopi
             StopDetail::None => None,
             StopDetail::Continues(times) => Some(texts::continued_too_often(times)),
             StopDetail::Empty(times) => Some(texts::continued_in_vain(times)),
+            StopDetail::Refused(times) => Some(texts::completed_in_vain(times)),
             StopDetail::Limit => Some(texts::STOPPED_BY_LIMIT.to_owned()),
         },
     }
@@ -186,15 +218,17 @@ pub(super) fn checked(
 }
 
 /// Returns what the calls of a turn say about the task, once all of them have results. `last` is the
-/// call whose result is being recorded, and whether it failed.
+/// call whose result is being recorded, and whether it failed. Of several words the strictest counts. A
+/// call of `task_complete` that failed says nothing: its result tells the model why.
 pub(super) fn completion(
     state: &State,
     turn: &Turn,
     last: Option<(&ToolCallId, bool)>,
     env: &DecideEnv<'_>,
 ) -> Option<TaskComplete> {
-    let mut said = turn.calls().iter().rev();
-    let said = said.find(|call| call.call.name == TASK_COMPLETE)?;
+    let calls = turn.calls().iter().rev();
+    let mut said = calls.filter(|call| call.call.name == TASK_COMPLETE);
+    let last_said = said.clone().next()?;
     let takes = Judgement::of(&Situation::of(state)).takes_completion;
     if turn.aborting || !takes || !has_tool(env) {
         return None;
@@ -213,25 +247,37 @@ pub(super) fn completion(
             | CallStage::UserInput { .. },
         ) => true,
     };
-    let word = |name: &str| {
-        let word = said.call.arguments.get(name).and_then(Value::as_str);
-        word.map(str::trim).filter(|word| !word.is_empty())
-    };
-    let (outcome, reason) = if failed(said) {
-        (CompletionOutcome::Continue, Some(texts::COMPLETION_FAILED))
-    } else if let Some(needs) = word("blocked") {
-        (CompletionOutcome::Blocked, Some(needs))
+    let is_blocked = |call: &&CallState| !failed(call) && word(call, "blocked").is_some();
+    let blocked = said.find(is_blocked);
+    if blocked.is_none() && failed(last_said) {
+        return None;
+    }
+    let (outcome, reason) = if let Some(blocked) = blocked {
+        (CompletionOutcome::Blocked, word(blocked, "blocked"))
     } else if turn.calls().iter().any(failed) {
         (CompletionOutcome::Continue, Some(texts::OTHER_CALL_FAILED))
     } else {
         (CompletionOutcome::Completed, None)
     };
     Some(TaskComplete {
-        summary: word("summary").map(str::to_owned),
+        summary: word(blocked.unwrap_or(last_said), "summary").map(str::to_owned),
         success: Some(outcome == CompletionOutcome::Completed),
         outcome: Some(outcome),
         reason: reason.map(str::to_owned),
     })
+}
+
+/// Returns an argument of a call, if it has words.
+fn word<'a>(call: &'a CallState, name: &str) -> Option<&'a str> {
+    let word = call.call.arguments.get(name).and_then(Value::as_str)?;
+    Some(word.trim()).filter(|word| !word.is_empty())
+}
+
+/// Whether the loop ends because the model tries in vain to mark the task.
+pub(super) fn gives_up(state: &State, decision: &Decision, env: &DecideEnv<'_>) -> bool {
+    Judgement::of(&Situation::of(state)).takes_completion
+        && has_tool(env)
+        && progress(state, decision).cannot_complete()
 }
 
 /// Stores what the model said about the task. If that does not count although the call succeeded, the

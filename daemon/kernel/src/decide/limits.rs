@@ -8,8 +8,8 @@
 use loopd_proto::event::budget::{
     AgentSpent, LimitsChanged, LimitsExhaustedCompleted, LimitsExhaustedRequested,
 };
-use loopd_proto::event::fact::{Configured, LoopEnded, LoopOutcome};
-use loopd_proto::event::session::{Empty, Warning};
+use loopd_proto::event::fact::{Configured, LoopEnded, LoopOutcome, UsageRecorded};
+use loopd_proto::event::session::{Empty, TokenMetrics, Warning};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
 use loopd_proto::params::pending::{LimitAction, LimitsExhausted};
@@ -19,8 +19,9 @@ use super::{abort, autopilot, end_run, tasks, tell_idle, turn};
 use crate::autopilot::RunEnd;
 use crate::budget::{self, LimitReached, Spend};
 use crate::command::{Answer, DecideEnv, Decision, Effect, ModelFailure};
+use crate::model::Usage;
 use crate::state::{Phase, State, TurnKey};
-use crate::texts;
+use crate::{texts, usage};
 
 /// The type of the warning that most of a limit is used.
 const WARNING: &str = "session_limits";
@@ -46,8 +47,13 @@ pub(super) fn exhausted(state: &State, env: &DecideEnv<'_>) -> Option<ModelFailu
     if env.top.is_some() {
         return None;
     }
-    let limits = state.options.session_limits?;
-    let reached = budget::reached(&limits, budget::spent(state))
+    let limits = state.limits_in_force();
+    let reached = limits
+        .and_then(|limits| budget::reached(&limits, budget::spent(state)))
+        .map(|reached| match state.run_turns() {
+            Some(turns) => turns.told(reached),
+            None => reached,
+        })
         .or_else(|| budget::time_reached(state, env.now))?;
     Some(failure(&reached, state.model.clone()))
 }
@@ -57,12 +63,19 @@ pub fn failure(reached: &LimitReached, model: Option<String>) -> ModelFailure {
     ModelFailure {
         kind: LIMIT_ERROR.to_owned(),
         code: Some(reached.kind.code().to_owned()),
-        message: format!(
-            "The session has used {} it may use. To go on, resume it with a higher sessionLimits.{}, or \
-             set that with session.options.update.",
-            amount(reached),
-            reached.kind.member()
-        ),
+        message: if reached.of_run {
+            format!(
+                "The run has used {} that its message allows. To go on, send another message.",
+                amount(reached)
+            )
+        } else {
+            format!(
+                "The session has used {} it may use. To go on, resume it with a higher sessionLimits.{}, or \
+                 set that with session.options.update.",
+                amount(reached),
+                reached.kind.member()
+            )
+        },
         status: None,
         provider_call_id: None,
         model,
@@ -95,8 +108,55 @@ fn dollars(amount: f64) -> String {
     }
 }
 
+/// Returns the tokens of a usage.
+pub(super) fn tokens(usage: &Usage) -> TokenMetrics {
+    TokenMetrics {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cache_read_tokens: usage.cache_read_tokens,
+        cache_write_tokens: usage.cache_write_tokens,
+        reasoning_tokens: usage.reasoning_tokens,
+    }
+}
+
+/// Records what a model call of this session used, and warns people when that calls for it.
+pub(super) fn record(
+    state: &State,
+    decision: &mut Decision,
+    used: UsageRecorded,
+    env: &DecideEnv<'_>,
+) {
+    let more = Spend {
+        turns: 1,
+        tokens: used
+            .tokens
+            .input_tokens
+            .saturating_add(used.tokens.output_tokens),
+        nano_usd: used.nano_usd,
+        nano_credits: used.nano_credits,
+    };
+    warn(state, decision, more, env);
+    if used.estimated {
+        tell_estimated(state, decision, env);
+    }
+    decision.store(Durable::UsageRecorded(used));
+}
+
+/// Tells people once that limits are kept by estimates.
+fn tell_estimated(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
+    let limits = state.options.session_limits.filter(|_| env.top.is_none());
+    let counts = limits.is_some_and(|it| it.max_tokens.is_some() || it.max_cost_usd.is_some());
+    if counts && !state.told_estimated {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: usage::ESTIMATED.to_owned(),
+            message: texts::USAGE_ESTIMATED.to_owned(),
+            url: None,
+        }));
+    }
+}
+
 /// Warns people when most of a limit is used by what is recorded now.
-pub(super) fn warn(state: &State, decision: &mut Decision, more: Spend, env: &DecideEnv<'_>) {
+fn warn(state: &State, decision: &mut Decision, more: Spend, env: &DecideEnv<'_>) {
     let Some(limits) = state.options.session_limits.filter(|_| env.top.is_none()) else {
         return;
     };
@@ -116,10 +176,14 @@ pub(super) fn warn(state: &State, decision: &mut Decision, more: Spend, env: &De
 /// Records what a sub-agent's model call used, as long as the session has limits.
 pub(super) fn agent_spent(state: &State, spent: AgentSpent, env: &DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
-    if state.options.session_limits.is_some() {
+    if state.options.session_limits.is_some() || state.limited_run.is_some() {
         let more = Spend::from(&spent);
+        let estimated = spent.estimated;
         decision.store(Durable::AgentSpent(spent));
         warn(state, &mut decision, more, env);
+        if estimated {
+            tell_estimated(state, &mut decision, env);
+        }
     }
     decision
 }
@@ -199,8 +263,12 @@ pub(super) fn end_limited(state: &State, decision: &mut Decision, env: &DecideEn
             },
         ));
     }
+    // More can be granted to a session. A run that its own message limits is over.
+    let of_session = reached.is_some()
+        || limits.is_some_and(|it| budget::time_reached_under(state, &it, env.now).is_some())
+        || !state.run_is_over(env.now);
     let ended = LoopEnded {
-        limited: env.top.is_none(),
+        limited: env.top.is_none() && of_session,
         limit_request: request,
         ..LoopEnded::with(LoopOutcome::Failed)
     };

@@ -8,10 +8,8 @@ use loopd_proto::time::Timestamp;
 
 use super::{queue, turn};
 use crate::command::{DecideEnv, Decision, Effect, ModelFailure};
+use crate::model::FALLBACK;
 use crate::state::{Phase, State, Turn, TurnKey};
-
-/// Why the model changed.
-const FALLBACK: &str = "fallback";
 
 /// How long a turn may wait for a provider, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,10 +47,10 @@ pub(super) fn fall_back(
     let chain = state.options.fallback_models.as_deref();
     let chain = chain.unwrap_or(env.fallback_models);
     let current = state.model.as_deref();
-    let tried = chain
-        .iter()
-        .position(|model| current == Some(model.as_str()));
-    let Some(next) = chain.get(tried.map_or(0, |at| at + 1)) else {
+    // Each model gets one call, however often the chain names it.
+    let is_left =
+        |model: &&String| current != Some(model.as_str()) && !state.failed_models.contains(*model);
+    let Some(next) = chain.iter().find(is_left) else {
         return false;
     };
     let message = format!(

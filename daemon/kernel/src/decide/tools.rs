@@ -415,7 +415,7 @@ pub(super) fn finish_into(
     }
     let stop = if rejected || turn.was_rejected() {
         Stop::Rejected
-    } else if ends_task {
+    } else if ends_task || autopilot::gives_up(state, decision, env) {
         Stop::TaskEnded
     } else {
         Stop::No

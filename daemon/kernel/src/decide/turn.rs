@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use loopd_proto::event::fact::{LoopOutcome, NamedBy, PendingMessage, Reminded, UsageRecorded};
-use loopd_proto::event::session::{
-    Failure, ModelChange, TitleChanged, TokenMetrics, ToolsUpdated, Warning,
-};
+use loopd_proto::event::session::{Failure, ModelChange, TitleChanged, ToolsUpdated, Warning};
 use loopd_proto::event::tool::ToolStart;
 use loopd_proto::event::turn::{
     AssistantMessage, SystemMessage, ToolRequest, TurnEnd, TurnStart, Usage, UserMessage,
@@ -19,8 +17,7 @@ use super::{
     abort, limits, model_switch, provider_wait, queue, rest, rest_rejected, skills, tasks,
 };
 use crate::answer_cut::AnswerCut;
-use crate::budget::Spend;
-use crate::command::{DecideEnv, Decision, Effect, ModelFailure, ModelReplied, Prepared};
+use crate::command::{DecideEnv, Decision, Effect, LostCall, ModelFailure, ModelReplied, Prepared};
 use crate::hook::{HookVerdict, PROMPT_BLOCKED};
 use crate::model::{Finish, ToolCall};
 use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
@@ -242,20 +239,15 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
     let calls = with_distinct_ids(replied.reply.turn.calls);
     let cut = AnswerCut::of(replied.reply.finish);
     let usage = &replied.reply.usage;
-    let tokens = TokenMetrics {
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        cache_read_tokens: usage.cache_read_tokens,
-        cache_write_tokens: usage.cache_write_tokens,
-        reasoning_tokens: usage.reasoning_tokens,
-    };
+    let tokens = limits::tokens(usage);
+    let reported = limits::tokens(&replied.reported.unwrap_or(*usage));
     decision.tell(Ephemeral::Usage(Usage {
         model: replied.model.clone(),
-        input_tokens: tokens.input_tokens,
-        output_tokens: tokens.output_tokens,
-        cache_read_tokens: tokens.cache_read_tokens,
-        cache_write_tokens: tokens.cache_write_tokens,
-        reasoning_tokens: tokens.reasoning_tokens,
+        input_tokens: reported.input_tokens,
+        output_tokens: reported.output_tokens,
+        cache_read_tokens: reported.cache_read_tokens,
+        cache_write_tokens: reported.cache_write_tokens,
+        reasoning_tokens: reported.reasoning_tokens,
         cost: None,
         duration: replied.duration_ms,
         time_to_first_token_ms: replied.first_token_ms,
@@ -276,35 +268,30 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         finish_reason: Some(finish_name(replied.reply.finish).to_owned()),
     }));
     let reasoning = replied.reply.turn.reasoning.unwrap_or_default();
-    let more = Spend {
-        turns: 1,
-        tokens: usage.input_tokens.saturating_add(usage.output_tokens),
-        nano_usd: replied.nano_usd,
+    let recorded = UsageRecorded {
+        model: replied.model.clone(),
+        tokens,
+        duration_ms: replied.duration_ms,
         nano_credits: usage.nano_credits,
+        nano_usd: replied.nano_usd,
+        // An estimate says nothing about how the model counts.
+        counted: replied.reported.is_none().then_some(replied.counted),
+        estimated: replied.reported.is_some(),
     };
-    limits::warn(state, &mut decision, more, env);
-    decision
-        .store(Durable::UsageRecorded(UsageRecorded {
-            model: replied.model.clone(),
-            tokens,
-            duration_ms: replied.duration_ms,
-            nano_credits: usage.nano_credits,
-            nano_usd: replied.nano_usd,
-            counted: Some(replied.counted),
-        }))
-        .store(Durable::AssistantMessage(AssistantMessage {
-            message_id: replied.message,
-            originating_message_id: turn.run.origin.clone(),
-            model: Some(replied.model.clone()),
-            content: replied.reply.turn.text,
-            tool_requests: calls.iter().map(|call| request(call, env)).collect(),
-            reasoning_opaque: reasoning.opaque,
-            reasoning_text: reasoning.text,
-            output_tokens: Some(tokens.output_tokens),
-            interaction_id: Some(turn.key.interaction.clone()),
-            turn_id: Some(turn.key.turn_id()),
-            api_call_id: replied.reply.api_call_id,
-        }));
+    limits::record(state, &mut decision, recorded, env);
+    decision.store(Durable::AssistantMessage(AssistantMessage {
+        message_id: replied.message,
+        originating_message_id: turn.run.origin.clone(),
+        model: Some(replied.model.clone()),
+        content: replied.reply.turn.text,
+        tool_requests: calls.iter().map(|call| request(call, env)).collect(),
+        reasoning_opaque: reasoning.opaque,
+        reasoning_text: reasoning.text,
+        output_tokens: Some(reported.output_tokens),
+        interaction_id: Some(turn.key.interaction.clone()),
+        turn_id: Some(turn.key.turn_id()),
+        api_call_id: replied.reply.api_call_id,
+    }));
     if calls.is_empty() {
         if let Some(cut) = cut {
             decision.store(Durable::SessionWarning(Warning {
@@ -357,6 +344,7 @@ pub(super) fn model_failed(
     state: &State,
     key: &TurnKey,
     failure: ModelFailure,
+    lost: Option<Box<LostCall>>,
     env: &mut DecideEnv<'_>,
 ) -> Decision {
     let mut decision = Decision::default();
@@ -365,6 +353,18 @@ pub(super) fn model_failed(
     };
     if turn.aborting || !matches!(turn.stage, Stage::Calling) {
         return decision;
+    }
+    if let Some(lost) = lost {
+        let recorded = UsageRecorded {
+            tokens: limits::tokens(&lost.usage),
+            model: lost.model,
+            duration_ms: lost.duration_ms,
+            nano_credits: 0,
+            nano_usd: lost.nano_usd,
+            counted: None,
+            estimated: true,
+        };
+        limits::record(state, &mut decision, recorded, env);
     }
     let model_call = turn::ModelCallFailure {
         model: failure.model.clone(),
@@ -466,7 +466,7 @@ pub(super) enum Stop {
     No,
     /// A person rejected a call.
     Rejected,
-    /// The model said that the task is complete, or that it is blocked.
+    /// The model said that the task is complete, or that it is blocked; or it tried to in vain.
     TaskEnded,
 }
 

@@ -12,9 +12,6 @@ pub const NO_TASK_TO_COMPLETE: &str = "There is no task to mark as complete: the
 /// The result of a call of `task_complete` by a sub-agent.
 pub(crate) const COMPLETED_BY_SUBAGENT: &str = "Only the main agent marks the task as complete. Put what you have done into your last message, which the agent that started you reads.";
 
-/// Why a call of `task_complete` that failed does not count.
-pub(crate) const COMPLETION_FAILED: &str = "The call of task_complete failed.";
-
 /// Why a call of `task_complete` does not count if another call of the same message failed. The model
 /// and clients read it.
 pub(crate) const OTHER_CALL_FAILED: &str = "The task is not marked as complete: another tool call of the same message failed. Look at its result, mend what is wrong, and then call task_complete again.";
@@ -31,6 +28,14 @@ pub(crate) fn continued_too_often(times: u64) -> String {
     format!(
         "The agent was told to go on {times} times and has not marked the task as complete. \
          Send a message to go on; `maxContinues` sets the limit."
+    )
+}
+
+/// What people are told when the model cannot call `task_complete` as it has to.
+pub(crate) fn completed_in_vain(times: u64) -> String {
+    format!(
+        "The agent called task_complete {times} times in a row, and each call failed. \
+         Look at what it has done, and send a message to go on."
     )
 }
 

@@ -47,7 +47,7 @@ fn call(input: u64, output: u64) -> CallEstimate {
 }
 
 fn now(budget: &Arc<TreeBudget>, input: u64, output: u64) -> Option<Reservation> {
-    let reserved = budget.reserve(call(input, output)).now_or_never();
+    let reserved = budget.reserve(call(input, output), || ()).now_or_never();
     reserved.map(|reserved| reserved.ok().unwrap())
 }
 
@@ -56,7 +56,7 @@ async fn a_call_that_does_not_fit_is_woken_when_another_settles() {
     let budget = budget(10_000);
     let first = now(&budget, 1_000, 5_000).unwrap();
     let second = now(&budget, 1_000, 2_000).unwrap();
-    let mut third = Box::pin(budget.reserve(call(1_000, 5_000)));
+    let mut third = Box::pin(budget.reserve(call(1_000, 5_000), || ()));
     assert!((&mut third).now_or_never().is_none(), "it waits");
     drop(second);
     let third = third.now_or_never().unwrap().ok().unwrap();
@@ -71,9 +71,9 @@ async fn a_call_that_does_not_fit_is_woken_when_another_settles() {
 async fn who_comes_later_does_not_overtake() {
     let budget = budget(10_000);
     let first = now(&budget, 1_000, 8_000).unwrap();
-    let mut large = Box::pin(budget.reserve(call(5_000, 100)));
+    let mut large = Box::pin(budget.reserve(call(5_000, 100), || ()));
     assert!((&mut large).now_or_never().is_none());
-    let mut small = Box::pin(budget.reserve(call(10, 10)));
+    let mut small = Box::pin(budget.reserve(call(10, 10), || ()));
     assert!((&mut small).now_or_never().is_none(), "it would fit");
     drop(first);
     assert!(large.now_or_never().is_some() && small.now_or_never().is_some());
@@ -83,7 +83,7 @@ async fn who_comes_later_does_not_overtake() {
 async fn a_cancelled_call_leaves_nothing() {
     let budget = budget(10_000);
     let first = now(&budget, 1_000, 8_000).unwrap();
-    let mut waits = Box::pin(budget.reserve(call(5_000, 100)));
+    let mut waits = Box::pin(budget.reserve(call(5_000, 100), || ()));
     assert!((&mut waits).now_or_never().is_none());
     // It is granted, and dropped before it learns that.
     drop(first);
@@ -96,7 +96,7 @@ async fn a_cancelled_call_leaves_nothing() {
 async fn the_limit_is_reached_by_what_is_settled_only() {
     let budget = budget(1_000);
     let last = now(&budget, 2_000, 8_000).unwrap();
-    let mut waits = Box::pin(budget.reserve(call(1, 1)));
+    let mut waits = Box::pin(budget.reserve(call(1, 1), || ()));
     assert!((&mut waits).now_or_never().is_none());
     budget.update(&session(Some(1_000), 1_200));
     let refused = waits.now_or_never().unwrap().err().unwrap();

@@ -17,6 +17,7 @@ use loopd_kernel::command::Command;
 use loopd_kernel::context;
 use loopd_kernel::model::{Delivery, ModelRequest};
 use loopd_kernel::state::TurnKey;
+use loopd_kernel::usage::LostAttempts;
 
 /// After so long, a wait looks at the clock again: the clock may be set, and machines sleep.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -58,6 +59,7 @@ impl Actor {
             counted,
             size,
             window,
+            lost: LostAttempts::default(),
         };
         let budget = self.call_budget(&input);
         let cancel = self.running.turn();
@@ -78,6 +80,7 @@ impl Actor {
                 }
             },
             move || Command::ModelFailed {
+                lost: None,
                 turn: failed,
                 failure: internal_failure(),
             },
@@ -128,6 +131,7 @@ async fn budgeted_call(
         Ok(reservation) => reservation,
         Err(failure) => {
             return Command::ModelFailed {
+                lost: None,
                 turn: input.turn.clone(),
                 failure,
             };

@@ -281,6 +281,7 @@ fn people_are_warned_when_most_is_used() {
     let given = idle().and(limits(&json!({"maxTokens": 10})));
     let spent = |tokens| {
         Command::AgentSpent(AgentSpent {
+            estimated: false,
             id: "x".into(),
             tokens,
             nano_usd: 0,
@@ -311,6 +312,7 @@ fn people_are_warned_when_most_is_used() {
 fn without_limits_nothing_is_recorded_at_the_top() {
     ignores(&idle(), || {
         Command::AgentSpent(AgentSpent {
+            estimated: false,
             id: "x".into(),
             tokens: 8,
             nano_usd: 1,

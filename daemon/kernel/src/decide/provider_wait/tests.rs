@@ -1,15 +1,17 @@
 //! Waits for providers, and other models instead of them.
 
+use loopd_proto::event::Durable;
 use serde_json::json;
 
 use crate::command::{Command, ModelFailure};
 use crate::decide::tests::prelude::*;
 
 fn failed(kind: &str, retry_after: Option<u64>) -> Command {
-    let Command::ModelFailed { turn, failure } = model_failed(0) else {
+    let Command::ModelFailed { turn, failure, .. } = model_failed(0) else {
         unreachable!("it is a failure");
     };
     Command::ModelFailed {
+        lost: None,
         turn,
         failure: ModelFailure {
             kind: kind.to_owned(),
@@ -170,14 +172,50 @@ fn the_next_model_of_the_chain_goes_on() {
     );
 }
 
+/// Another model took the place of one that failed.
+fn fell_back(from: &str, to: &str) -> Durable {
+    event(
+        "session.model_change",
+        json!({"previousModel": from, "newModel": to, "cause": "fallback"}),
+    )
+}
+
 #[test]
-fn a_chain_ends_with_its_last_model() {
+fn a_chain_ends_when_each_model_has_failed() {
     let then = format!("tell model.call_failure top_level server code=down{FAILS}");
-    check(
-        &model_called().falling_back_to(&["small", "gpt"]),
-        || failed("server", None),
-        &then.replace("KIND", "server"),
-    );
+    for chain in [
+        &["small", "gpt"][..],
+        &["gpt", "small"],
+        &["small", "small"],
+        &["small", "gpt", "small"],
+    ] {
+        check(
+            &model_called()
+                .and(fell_back("gpt", "small"))
+                .falling_back_to(chain),
+            || failed("server", None),
+            &then.replace("KIND", "server"),
+        );
+    }
+}
+
+#[test]
+fn a_chain_that_names_the_model_itself_skips_only_that() {
+    for chain in [&["small", "gpt"], &["gpt", "small"]] {
+        check(
+            &model_called().falling_back_to(chain),
+            || failed("quota", None),
+            r#"
+            tell model.call_failure top_level quota code=down
+            store session.warning warningType=model_fallback message="gpt did not answer: no answer. The turn goes on with small."
+            store session.model_change previousModel=gpt newModel=small cause=fallback
+            store assistant.turn_end turnId=0
+            store assistant.turn_start i 1
+            do call model i/1
+            now turn i/1 model called
+            "#,
+        );
+    }
 }
 
 #[test]

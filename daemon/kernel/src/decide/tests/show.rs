@@ -113,7 +113,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("COULD_NOT_ASK", texts::COULD_NOT_ASK),
     ("GO_ON", texts::GO_ON),
     ("NO_TASK_TO_COMPLETE", texts::NO_TASK_TO_COMPLETE),
-    ("COMPLETION_FAILED", texts::COMPLETION_FAILED),
     ("OTHER_CALL_FAILED", texts::OTHER_CALL_FAILED),
 ];
 

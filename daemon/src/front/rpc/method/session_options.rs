@@ -28,6 +28,12 @@ pub(super) fn check(options: &SessionOptions) -> Result<(), RpcError> {
         one_of("systemMessage.mode", mode, &SYSTEM_MESSAGE_MODES)?;
         limit::system_message(config)?;
     }
+    let mut chain = options.fallback_models.iter().flatten();
+    if chain.any(|model| model.trim().is_empty()) {
+        return Err(RpcError::InvalidParams(
+            "fallbackModels: a name is empty; name a model, or remove it".to_owned(),
+        ));
+    }
     for folder in options.additional_directories.iter().flatten() {
         check_absolute("additionalDirectories", folder)?;
     }

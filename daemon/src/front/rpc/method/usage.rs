@@ -50,6 +50,7 @@ fn used(state: &State, now: Timestamp) -> LimitUsage {
         tokens: spent.tokens,
         cost_usd: spent.nano_usd as f64 / 1e9,
         turns: spent.turns,
+        estimated_calls: state.totals.estimated_calls,
         seconds: state.worked.ms(now) as f64 / 1e3,
     }
 }

@@ -209,12 +209,14 @@ fn reply(number: u32, text: &str, calls: &[&str], finish: Finish) -> Command {
         initiator: "user",
         nano_usd: 0,
         counted: CountedTokens::default(),
+        reported: None,
     }))
 }
 
 /// The model call failed because of a rate limit.
 pub(crate) fn rate_limited(number: u32, code: &str) -> Command {
     Command::ModelFailed {
+        lost: None,
         turn: turn(number),
         failure: ModelFailure {
             kind: "rate_limit".to_owned(),
@@ -228,6 +230,7 @@ pub(crate) fn rate_limited(number: u32, code: &str) -> Command {
 
 pub(crate) fn model_failed(number: u32) -> Command {
     Command::ModelFailed {
+        lost: None,
         turn: turn(number),
         failure: failure(),
     }
