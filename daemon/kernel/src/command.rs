@@ -37,7 +37,7 @@ use serde_json::Value;
 use super::decide::provider_wait::ProviderWaits;
 pub use super::effect::{Effect, EffectStart, RememberScope};
 use super::guards::{ClientGuards, GuardJoined, GuardLeft, LiftScope, LiftedGuards};
-use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
+use super::hook::{Guarded, HookDenial, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::policy::Whereabouts;
 use super::policy::copies::{RepositoryCopy, hold_in_copies};
 use super::policy::planning::{Planning, ToolClaim};
@@ -289,6 +289,11 @@ pub enum Command {
     AnswerPermission {
         request: RequestId,
         decision: PermissionDecision,
+    },
+    /// A guard that joined while a person was asked denies the call.
+    GuardDenied {
+        request: RequestId,
+        denial: HookDenial,
     },
     /// Everything is approved: a question that this covers needs no answer.
     SettlePermission(RequestId),
@@ -555,6 +560,10 @@ pub enum Refusal {
     NoTodos,
     #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
     TodoCircle(String),
+    #[error(
+        "a guard of the session {session} left while it was asked about this call; answer again"
+    )]
+    GuardLeft { session: SessionId },
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(
