@@ -22,7 +22,7 @@ use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::GuardRecord;
 
 pub use content::{ContentItem, ContentKind, ProjectContent, ProjectLookup, hash_of_agent};
-pub use hooks::{GatedHook, GatedHooks, HeldGuard, HookState, load_hooks, shell_word};
+pub use hooks::{GatedHook, GatedHooks, HeldGuard, HookState, hold_above, load_hooks, shell_word};
 pub use mcp::{GatedServers, load_servers};
 pub use rules::{GatedRules, load_rules};
 pub use seen::{OwnContent, tell_unseen};
@@ -37,6 +37,15 @@ struct TrustedFolder {
     /// Which of the hashes are guards. One that is not there any more goes on guarding: it denies.
     #[serde(default)]
     guards: Vec<GuardRecord>,
+}
+
+/// A guard that an agent has to have, because a folder is trusted with it.
+#[derive(Debug, Clone)]
+pub struct AgentGuard {
+    pub agent: String,
+    /// The folder that is trusted with it.
+    pub folder: PathBuf,
+    pub record: GuardRecord,
 }
 
 /// What the user trusts: folders, and what each may bring.
@@ -91,6 +100,30 @@ impl TrustedContent {
                 !items.any(|item| item.folder == *folder && item.hash == guard.hash)
             })
         })
+    }
+
+    /// Returns the guards of agents that the folders around a working directory are trusted with: those
+    /// above it, and those of the project.
+    pub fn agent_guards(&self, cwd: &Path, root: &Path) -> Vec<AgentGuard> {
+        let folders = self.0.iter();
+        let folders = folders.filter(|(it, _)| cwd.starts_with(it) || it.starts_with(root));
+        let guards = folders.flat_map(|(folder, trusted)| {
+            let guards = trusted.guards.iter();
+            guards.filter_map(move |record| {
+                Some(AgentGuard {
+                    agent: record.agent.clone()?,
+                    folder: folder.clone(),
+                    record: record.clone(),
+                })
+            })
+        });
+        guards.collect()
+    }
+
+    /// Returns the trusted folders above the projects of a session, the nearest first.
+    fn above(&self, project: &Path) -> impl Iterator<Item = &Path> {
+        let above = project.ancestors().skip(1);
+        above.filter_map(|folder| self.0.get_key_value(folder).map(|(it, _)| it.as_path()))
     }
 
     /// Trusts the guards that a session has in force, and nothing else.

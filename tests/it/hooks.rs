@@ -2,6 +2,7 @@
 //! absent or fails never lets a call through.
 
 mod absent;
+mod agent_guards;
 mod calls;
 mod changes;
 mod claude_arguments;
@@ -13,10 +14,13 @@ mod flipped;
 mod forged;
 mod guards;
 mod http;
+mod joined;
 mod lifted;
 mod missing_guard;
 mod moved;
+mod nested;
 mod of_agent;
+mod opened_below;
 mod own_files;
 mod permission;
 mod prompts;

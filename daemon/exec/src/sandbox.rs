@@ -3,7 +3,8 @@
 //! The kernel keeps it, for a command and everything that the command starts, however it is
 //! started and for as long as it lives. A command in a sandbox
 //!
-//! - reads what its user may read, and runs what its user may run;
+//! - reads what its user may read, the database of the daemon excepted (`readable.rs`), and runs what
+//!   its user may run;
 //! - writes only below its scratch folder, which is its `TMPDIR`, to `/dev/null` and to its own
 //!   terminal. Files elsewhere cannot be made, opened for writing, truncated, linked, moved or
 //!   removed (Landlock, `files.rs`);
@@ -15,12 +16,16 @@
 //! - does not mount, load, trace, or otherwise change the system, also as root, and gains no rights
 //!   from a program (`no_new_privs`).
 //!
-//! What it does not hide: a command in a sandbox reads every file that its user may read.
+//! What it does not hide: a command in a sandbox reads every other file that its user may read. A file
+//! that is made beside the home of the daemon, or beside a folder that the home is in, after the command
+//! started, cannot be read.
 //!
 //! Where the kernel cannot do all of this, nothing runs: [`check`] says why.
 
 #[cfg(target_os = "linux")]
 mod files;
+#[cfg(target_os = "linux")]
+mod readable;
 #[cfg(target_os = "linux")]
 mod scratch;
 #[cfg(target_os = "linux")]
@@ -287,14 +292,15 @@ pub(crate) struct Confinement {
 #[cfg(target_os = "linux")]
 impl Confinement {
     /// Prepares the sandbox of a command that writes to the folder `scratch` and runs on the
-    /// terminal `tty`, if it has one.
+    /// terminal `tty`, if it has one. `home` is the home of the daemon.
     pub(crate) fn of(
         network: NetworkAccess,
         scratch: &OwnedFd,
         tty: Option<&Path>,
+        home: &Path,
     ) -> io::Result<Self> {
         Ok(Self {
-            files: files::FileRules::of(scratch, tty)?,
+            files: files::FileRules::of(scratch, tty, home)?,
             system_calls: system_calls::SystemCallFilters::of(network).map_err(io::Error::other)?,
         })
     }

@@ -39,7 +39,7 @@ use serde_json::Value;
 use super::decide::provider_wait::ProviderWaits;
 pub use super::effect::{Effect, EffectStart, RememberScope};
 use super::guards::{ClientGuards, GuardJoined, GuardLeft, LiftScope, LiftedGuards};
-use super::hook::{Guarded, HookNeeds, HookPermission, HookVerdict, StopAnswered};
+use super::hook::{Guarded, HookDenial, HookNeeds, HookPermission, HookVerdict, StopAnswered};
 use super::policy::Whereabouts;
 use super::policy::copies::{RepositoryCopy, hold_in_copies};
 use super::policy::planning::{Planning, ToolClaim};
@@ -305,6 +305,11 @@ pub enum Command {
     AnswerPermission {
         request: RequestId,
         decision: PermissionDecision,
+    },
+    /// A guard that joined while a person was asked denies the call.
+    GuardDenied {
+        request: RequestId,
+        denial: HookDenial,
     },
     /// Everything is approved: a question that this covers needs no answer.
     SettlePermission(RequestId),

@@ -145,6 +145,9 @@ pub fn decide(
             call,
             missing,
         } => Ok(hooks::guard_absent(state, &turn, &call, &missing, env)),
+        Command::GuardDenied { request, denial } => {
+            Ok(hooks::denied_late(state, &request, denial, env))
+        }
         Command::HooksAbsent { asked, missing } => {
             Ok(hooks::permission_absent(state, &asked, &missing, env))
         }

@@ -43,6 +43,15 @@ pub struct HookDenial {
 }
 
 impl HookDenial {
+    /// A denial for which the model and people are told the same.
+    pub fn new(reason: &str) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            told: reason.to_owned(),
+            stops: false,
+        }
+    }
+
     /// Returns the result of the call.
     pub(crate) fn outcome(self) -> CallOutcome {
         let code = if self.stops {

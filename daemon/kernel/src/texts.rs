@@ -11,6 +11,7 @@ pub(crate) mod research;
 pub(crate) mod room;
 pub mod skill;
 
+use loopd_proto::id::SessionId;
 use loopd_proto::permission::PermissionRequest;
 
 /// What people are told when limits are kept by estimates.
@@ -38,8 +39,15 @@ use crate::guards::ClientGuards;
 use crate::tasks::Task;
 
 /// What people are told when calls wait for clients whose hooks guard the session.
-pub(crate) fn guard_absent(missing: &ClientGuards) -> String {
+pub(crate) fn guard_absent(missing: &ClientGuards, above: Option<&SessionId>) -> String {
     let who = missing.shown();
+    if let Some(above) = above {
+        return format!(
+            "A tool call waits: the hooks of {who} guard the session {above}, to which this sub-agent \
+             belongs, or this session itself, and no connection answers them now. Resume the session \
+             with that app, or let it go on without these hooks with `loop hooks lift`."
+        );
+    }
     format!(
         "A tool call waits: the hooks of {who} guard this session, and no connection answers them now. \
          Resume the session with that app, or let it go on without these hooks with `loop hooks lift`."

@@ -3,7 +3,7 @@
 //! Limits of tokens and money hold with every provider, so a call whose usage is not known counts with
 //! an estimate: a token for every four bytes that were sent or received.
 
-use super::context::estimate_tokens;
+use super::tokens::count;
 use super::model::{AssistantTurn, Usage};
 
 /// The type of the warning that usage is estimated.
@@ -63,10 +63,10 @@ fn answered(answer: &AssistantTurn) -> u64 {
     let reasoning = answer.reasoning.as_ref();
     let thought = reasoning.and_then(|reasoning| reasoning.text.as_deref());
     let calls = answer.calls.iter().map(|call| {
-        estimate_tokens(&call.name).saturating_add(estimate_tokens(&call.arguments.to_string()))
+        count(&call.name).saturating_add(count(&call.arguments.to_string()))
     });
-    estimate_tokens(&answer.text)
-        .saturating_add(thought.map_or(0, estimate_tokens))
+    count(&answer.text)
+        .saturating_add(thought.map_or(0, |text| count(text)))
         .saturating_add(calls.sum())
 }
 

@@ -3,6 +3,7 @@
 //! [`load`] reads the files of all places into [`HookDefinition`]s and runs nothing. `trust` decides
 //! which of them may run, and `hook` runs them.
 
+mod agent;
 mod definition;
 mod entry;
 mod guard_record;
@@ -20,13 +21,15 @@ mod tool_arguments;
 mod tool_names;
 mod uncovered;
 mod unmatched;
+mod unusable;
 
+pub use agent::{folder_of_agent, of_agent};
 pub use definition::{
     HookAction, HookCondition, HookDefinition, HookOrigin, HookPlace, HookSource, OnFailure,
 };
 pub use guard_record::GuardRecord;
 pub use kind::{HookKind, MatchSubject, PayloadForm};
-pub use load::{HookSwitch, LoadedHooks, folder_of_agent, load, load_file, of_agent};
+pub use load::{HookSwitch, LoadedHooks, load, load_file};
 pub use local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};
 pub use matcher::HookMatcher;
 pub use members::repeated_member;

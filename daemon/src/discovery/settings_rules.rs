@@ -52,6 +52,23 @@ pub struct FileRules {
     pub problems: Vec<Problem>,
 }
 
+/// Which places are searched for settings with rules.
+#[derive(Debug, Clone)]
+pub struct RuleSearch {
+    pub places: HookPlaces,
+    pub env: BTreeMap<String, String>,
+    pub cwd: PathBuf,
+    /// Whether nobody else tells that settings cannot be read.
+    pub tells_unreadable: bool,
+}
+
+impl RuleSearch {
+    /// Returns the settings that exist; `None` if there are none.
+    pub fn find(&self) -> Option<RulePlaces> {
+        RulePlaces::of(&self.places, &self.env, &self.cwd, self.tells_unreadable)
+    }
+}
+
 impl RulePlaces {
     /// Returns the settings in these places, as far as they exist; `None` if there are none.
     pub fn of(

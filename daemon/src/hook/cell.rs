@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::handlers::FileHook;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{HookDefinition, HookKind, HookPlaces};
-use crate::discovery::settings_rules::RulePlaces;
+use crate::discovery::settings_rules::RuleSearch;
 use crate::trust::{self, GatedRules, HeldGuard, OwnContent};
 use loopd_kernel::policy::settings::SettingsRules;
 
@@ -172,7 +172,7 @@ pub struct HookLookup {
     pub store: Arc<dyn Store>,
     pub places: HookPlaces,
     /// Where permission rules are.
-    pub rules: Option<RulePlaces>,
+    pub rules: Option<RuleSearch>,
     /// The folders that the log names already as those whose guards are in force.
     pub known: Vec<GuardFolder>,
 }
@@ -217,12 +217,17 @@ impl HookLookup {
     async fn look(self) -> (HooksFound, Vec<OwnContent>) {
         let held = self.cell.held();
         let store = self.store.as_ref();
-        let gated = trust::load_hooks(store, self.places.clone(), held).await;
+        let mut places = self.places;
+        trust::hold_above(store, &mut places).await;
+        let gated = trust::load_hooks(store, places.clone(), held).await;
         self.cell.set(gated.running().cloned());
-        let rules = match self.rules {
-            Some(places) => trust::load_rules(store, places).await,
-            None => GatedRules::default(),
-        };
+        let mut rules = GatedRules::default();
+        if let Some(mut search) = self.rules {
+            trust::hold_above(store, &mut search.places).await;
+            if let Some(places) = search.find() {
+                rules = trust::load_rules(store, places).await;
+            }
+        }
         let problems = gated.notices().chain(&rules.problems);
         let mut notices: Vec<String> = problems.map(ToString::to_string).collect();
         if self.cell.set_rules(rules.rules) {
@@ -231,7 +236,7 @@ impl HookLookup {
         let of_rules = rules.folders.iter().map(|folder| (folder.as_path(), false));
         let mut folders = Vec::new();
         for (path, plugin) in gated.guarding_folders().chain(of_rules) {
-            let folder = self.places.guard_folder(path, plugin);
+            let folder = places.guard_folder(path, plugin);
             if !self.known.contains(&folder) && !folders.contains(&folder) {
                 folders.push(folder);
             }

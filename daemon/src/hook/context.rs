@@ -39,8 +39,6 @@ pub struct HookContext {
     pub hooks: Hooks,
     /// The session in which something happens.
     pub session: SessionId,
-    /// The session at the top, which the clients know.
-    pub top: SessionId,
     /// The sub-agent that the session belongs to.
     pub agent: Option<HookAgent>,
     pub cwd: String,
@@ -213,7 +211,7 @@ impl HookContext {
         let end = self.begin(input, &payload);
         let asking = asked
             .client
-            .invoke_hook(&self.top, input.kind.native_name(), &payload);
+            .invoke_hook(&asked.session, input.kind.native_name(), &payload);
         let limit = self.services.config.hooks.client_timeout();
         let answer = tokio::select! {
             answer = timeout(limit, asking) => match answer {
@@ -302,6 +300,9 @@ impl HookContext {
                 "this guard was changed, moved, deleted or turned off since it was trusted"
                     .to_owned(),
             ));
+        }
+        if let Some(why) = &hook.definition.unusable {
+            return Err(HookFailure::failed(format!("it cannot be used: {why}")));
         }
         if hook.definition.source.folder.is_none() {
             return self.perform(hook, payload).await;
@@ -417,7 +418,12 @@ impl HookContext {
     pub(super) fn warn_of(&self, kind: HookKind, source: &HandlerName, cause: &str) {
         self.warn(
             "hook_failed",
-            format!("The {kind} hook {} failed: {cause}.", source.shown()),
+            match source {
+                HandlerName::Client => format!("The {kind} hook of a client failed: {cause}."),
+                HandlerName::File { name, .. } | HandlerName::Changed { name, .. } => {
+                    format!("The {kind} hook {name} failed: {cause}.")
+                }
+            },
         );
     }
 

@@ -217,6 +217,7 @@ fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String
             "its member `hookSpecificOutput` is not an object but {specific}"
         ));
     }
+    says_something(kind, output)?;
     let mut answer = match kind {
         HookKind::PermissionRequest => read_permission(output)?,
         _ => read_tool_use(output)?,
@@ -246,6 +247,90 @@ fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String
         };
     }
     Ok(answer)
+}
+
+/// The members that answers of guards may have.
+const KNOWN: &[&str] = &[
+    "permissionDecision",
+    "permissionDecisionReason",
+    "decision",
+    "reason",
+    "modifiedArgs",
+    "updatedInput",
+    "updatedPermissions",
+    "additionalContext",
+    "hookSpecificOutput",
+    "hookEventName",
+    "continue",
+    "stopReason",
+    "interrupt",
+    "suppressOutput",
+    "systemMessage",
+    "message",
+];
+
+/// Words that whoever writes a decision may use in the place of the known members.
+const LIKE_DECISIONS: &[&str] = &[
+    "permissiondecision",
+    "decision",
+    "permission",
+    "behavior",
+    "behaviour",
+    "block",
+    "blocked",
+    "deny",
+    "denied",
+    "allow",
+    "allowed",
+    "approve",
+    "approved",
+    "verdict",
+    "ok",
+    "continue",
+];
+
+/// Refuses an answer that says nothing a guard can say, or seems to decide in other words: a guard that
+/// means no must not be taken for one that has no objection.
+fn says_something(kind: HookKind, output: &HookOutput) -> Result<(), String> {
+    let is_known = |name: &str| {
+        KNOWN.contains(&name) || (kind == HookKind::PermissionRequest && name == "behavior")
+    };
+    let names = || output.levels().flat_map(|level| level.keys());
+    for name in names().filter(|name| !is_known(name)) {
+        let plain: String = name
+            .chars()
+            .filter(|letter| letter.is_alphanumeric())
+            .collect();
+        if LIKE_DECISIONS.contains(&plain.to_lowercase().as_str()) {
+            return Err(unknown_member(name));
+        }
+    }
+    if let Some(name) = names()
+        .next()
+        .filter(|_| !names().any(|name| is_known(name)))
+    {
+        return Err(unknown_member(name));
+    }
+    if let Some(other) = output.all("continue").find(|it| !it.is_boolean()) {
+        return Err(format!(
+            "its member `continue` is not true or false but {other}"
+        ));
+    }
+    let decides = ["permissionDecision", "decision", "behavior"];
+    let decides = decides.iter().any(|name| output.member(name).is_some());
+    let gives_reason = output.member("permissionDecisionReason").is_some();
+    if gives_reason && !decides && output.refused.is_none() {
+        return Err("it gives a `permissionDecisionReason` and no `permissionDecision`".to_owned());
+    }
+    Ok(())
+}
+
+fn unknown_member(name: &str) -> String {
+    format!(
+        "its answer has the member `{}`, which says nothing to loopd; a decision is \
+         `permissionDecision` with `allow`, `ask` or `deny`",
+        cut(&visible(name))
+    )
 }
 
 fn read_tool_use(output: &HookOutput) -> Result<GuardAnswer, String> {

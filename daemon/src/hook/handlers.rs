@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use loopd_proto::id::SessionId;
 use serde_json::Value;
 
 use super::input::HookInput;
@@ -31,6 +32,14 @@ pub struct HookClient {
     pub client: Arc<dyn Client>,
     /// The name of its app; empty if it has none.
     pub name: String,
+    /// The session that the client opened: the one at the top of those that it guards.
+    pub session: SessionId,
+}
+
+impl HookClient {
+    pub fn is(&self, other: &Self) -> bool {
+        self.client.id() == other.client.id()
+    }
 }
 
 /// A hook of a file, and whether it ran.

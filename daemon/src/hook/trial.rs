@@ -43,7 +43,6 @@ pub async fn try_out(
     let background = BackgroundHooks::default();
     let context = HookContext {
         hooks: Hooks::default(),
-        top: session.clone(),
         agent: None,
         cwd: cwd.to_string_lossy().into_owned(),
         is_planning: false,

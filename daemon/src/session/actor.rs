@@ -21,6 +21,7 @@ use super::journal;
 use super::mcp::SessionMcp;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
+use super::resume::Start;
 use super::running::RunningEffects;
 use super::shells;
 use super::skills::SessionSkills;
@@ -43,17 +44,6 @@ use loopd_kernel::context_window::ContextWindow;
 use loopd_kernel::decide::decide;
 use loopd_kernel::hook::HookNeeds;
 use loopd_kernel::state::State;
-
-/// How the actor gets its log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    New,
-    Load,
-    /// The log is a copy of another session's log; that session is about to adopt this one.
-    Copy,
-    /// The log is a copy that a client made; the session is on its own.
-    Fork,
-}
 
 pub(super) struct Actor {
     pub(super) state: State,
@@ -221,7 +211,9 @@ impl Actor {
     async fn take(&mut self, message: Message) -> Flow {
         match message {
             Message::Command { command, reply } => {
-                let Some((command, reply)) = self.review_answer(command, reply) else {
+                let answer = self.review_answer(command, reply);
+                let answer = answer.and_then(|(it, reply)| self.ask_late_guards(it, reply));
+                let Some((command, reply)) = answer else {
                     return Flow::Go;
                 };
                 self.take_command(*command, reply).await
@@ -361,6 +353,11 @@ impl Actor {
                 Flow::Go
             }
             Message::ParentAtStart { reply } => {
+                if let Err(error) = self.look_above().await {
+                    // Without a reply the caller takes the session for ended.
+                    tracing::warn!(session = %self.state.id, %error, "no sub-agent can be started");
+                    return Flow::Go;
+                }
                 let parent = self.parent_at_start();
                 // The send fails if the start of the sub-agent was cancelled.
                 reply.send(Box::new(parent)).ok();

@@ -13,6 +13,7 @@ use loopd_proto::id::SessionId;
 use loopd_proto::session::{ClientCommand, ClientOffer, ClientTool, SessionOptions};
 
 use crate::client::{Client, ClientId};
+use crate::hook::HookClient;
 use crate::launch::Launch;
 use crate::publish::Audience;
 use crate::turn::route::TokenClients;
@@ -42,6 +43,14 @@ pub(super) struct SharedClients {
     tokens: TokenClients,
     /// The clients that offer tools and answer questions.
     attachments: Vec<Attachment>,
+}
+
+impl SharedClients {
+    /// Returns the clients that answer hooks, which know this session.
+    pub(super) fn hook_clients(&self, session: &SessionId) -> Vec<HookClient> {
+        let attachments = self.attachments.iter().filter(|it| it.offer.hooks);
+        attachments.map(|it| it.hook_client(session)).collect()
+    }
 }
 
 impl Clients {

@@ -321,7 +321,7 @@ async fn prepared(
         if let Some(roster_lookup) = lookups.roster.take() {
             roster_lookup.run().await;
         }
-        agent_hooks.take().await;
+        agent_hooks.take();
     }
     if let Some(lookup) = lookups.hooks {
         report_found(lookup.run().await, &reporter).await;

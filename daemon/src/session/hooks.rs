@@ -1,6 +1,7 @@
 //! Hooks in a session: which are in force, and the effects that ask them.
 
 mod guard;
+mod joined;
 mod lookup;
 mod notice;
 mod of_agent;
@@ -21,6 +22,8 @@ use super::Message;
 use super::actor::Actor;
 use super::clients::attach::{Attachment, DetachReason};
 use super::journal::Outgoing;
+use super::subagents::above::GuardsAbove;
+use super::subagents::as_child::ParentLink;
 use super::work::Work;
 use crate::client::ClientId;
 use crate::discovery::hooks::HookKind;
@@ -41,8 +44,10 @@ const END_WAIT: Duration = Duration::from_secs(10);
 pub(super) struct SessionHooks {
     /// The hooks of files, those of parents included.
     pub(super) files: HookCell,
-    /// The apps whose hooks guard the session at the top.
-    pub(super) guards_above: ClientGuards,
+    /// The apps whose hooks guard the session at the top, if a parent drives this one.
+    pub(super) guards_at_top: ClientGuards,
+    /// What guards sessions above the one that the clients opened.
+    pub(super) above: GuardsAbove,
     transcript: Transcript,
     /// Whether the hooks are those of a parent and below.
     pub(super) inherited: bool,
@@ -54,6 +59,8 @@ pub(super) struct SessionHooks {
     background: BackgroundHooks,
     /// The calls that hooks are being asked about, and who is asked.
     asking: HashMap<ToolCallId, AskedGuards>,
+    /// The clients whose hooks were asked about the calls of the running turn.
+    asked: HashMap<ToolCallId, Vec<ClientId>>,
 }
 
 /// Who is asked about a call.
@@ -84,12 +91,14 @@ impl SessionHooks {
     pub(super) fn new(transcript: Transcript) -> Self {
         Self {
             files: HookCell::default(),
-            guards_above: ClientGuards::default(),
+            guards_at_top: ClientGuards::default(),
+            above: GuardsAbove::default(),
             transcript,
             inherited: false,
             begun: false,
             ended: false,
             asking: HashMap::new(),
+            asked: HashMap::new(),
             background: BackgroundHooks::default(),
         }
     }
@@ -98,16 +107,21 @@ impl SessionHooks {
 impl Actor {
     /// Returns the hooks in force.
     pub(super) fn hooks(&self) -> Hooks {
-        let clients: Vec<HookClient> = self
-            .hook_attachments()
-            .map(|attachment| HookClient {
-                client: attachment.client.clone(),
-                name: attachment.name.clone(),
-            })
-            .collect();
+        let parent = self.subagents.parent();
+        let top = parent.map_or(&self.state.id, ParentLink::top);
+        let attachments = self.hook_attachments();
+        let mut clients: Vec<HookClient> = attachments.map(|it| it.hook_client(top)).collect();
+        let above = &self.hooks.above;
+        let missing = self.guards().missing_from(&self.answering_hooks());
+        let missing = missing.and(&above.missing(&clients));
+        for client in above.clients() {
+            if clients.iter().all(|it| !it.is(client)) {
+                clients.push(client.clone());
+            }
+        }
         Hooks {
             clients,
-            missing: self.guards().missing_from(&self.answering_hooks()),
+            missing,
             files: self.hooks.files.hooks(),
         }
     }
@@ -125,26 +139,43 @@ impl Actor {
     /// Returns the apps whose hooks guard the session, be they there or not.
     pub(super) fn guards(&self) -> &ClientGuards {
         if self.subagents.is_child() {
-            &self.hooks.guards_above
+            &self.hooks.guards_at_top
         } else {
             &self.state.guards
         }
     }
 
+    /// Returns what guards the sub-agents beside the clients of the session at the top.
+    pub(super) fn guards_handed_down(&self) -> GuardsAbove {
+        let mut above = self.hooks.above.clone();
+        let own = self.state.guard_folders.iter();
+        let own: Vec<_> = own
+            .filter(|it| !above.folders.contains(it))
+            .cloned()
+            .collect();
+        above.folders.extend(own);
+        let agent = self.state.subagent.as_ref();
+        let agent = agent.map(|own| &own.profile.agent_type);
+        above
+            .agents
+            .extend(self.state.agent.iter().chain(agent).cloned());
+        above
+    }
+
     /// Returns whether hooks of this kind have something to say about a subject.
     pub(super) fn has_hooks(&self, kind: HookKind, subject: Option<&str>) -> bool {
         let mut attachments = self.clients.attachments().iter();
+        let above = &self.hooks.above;
         attachments.any(|attachment| attachment.offer.hooks)
-            || (kind.is_guard() && !self.guards().is_empty())
+            || above.clients().next().is_some()
+            || (kind.is_guard() && !(self.guards().is_empty() && above.apps.is_empty()))
             || self.hooks.files.has(kind, subject)
     }
 
     pub(super) fn hook_context(&self) -> HookContext {
-        let parent = self.subagents.parent();
         HookContext {
             hooks: self.hooks(),
             session: self.state.id.clone(),
-            top: parent.map_or_else(|| self.state.id.clone(), |parent| parent.top().clone()),
             agent: self.state.subagent.as_ref().map(|own| HookAgent {
                 id: own.task.to_string(),
                 name: own.profile.agent_type.clone(),

@@ -63,6 +63,10 @@ impl SessionHandle {
 
 impl Actor {
     pub(super) async fn join(&mut self, join: Join) -> Flow {
+        if let Err(error) = self.look_above().await {
+            join.refuse(&error);
+            return Flow::Go;
+        }
         let mut resume = join.resume;
         resume.was_active = self.clients.has_others_than(join.client);
         let mut kept = Vec::new();

@@ -10,8 +10,9 @@ use loopd_proto::id::SessionId;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use super::actor::{Actor, Start};
+use super::actor::Actor;
 use super::queued_command::DaemonCommands;
+use super::resume::Start;
 use super::{MAILBOX, Message, SessionHandle};
 use crate::services::Services;
 
@@ -19,6 +20,8 @@ use crate::services::Services;
 pub struct Sessions {
     services: Arc<Services>,
     live: Mutex<LiveSessions>,
+    /// The sessions of sub-agents that clients opened directly, by their parents.
+    below: Mutex<HashMap<SessionId, Vec<SessionHandle>>>,
     tasks: TaskTracker,
     /// What runs the slash commands of queues; set once, when the daemon is put together.
     commands: OnceLock<Arc<dyn DaemonCommands>>,
@@ -45,6 +48,7 @@ impl Sessions {
         Self {
             services,
             live: Mutex::default(),
+            below: Mutex::default(),
             tasks: TaskTracker::new(),
             commands: OnceLock::new(),
         }
@@ -170,6 +174,27 @@ impl Sessions {
             }
         });
         handle
+    }
+
+    /// Notes that a client opened the session of a sub-agent directly: its parent hands it its changes.
+    pub(super) fn opened_below(&self, parent: &SessionId, session: SessionHandle) {
+        let mut below = self.below.lock();
+        // None stays for longer than its session lives.
+        below.retain(|_, sessions| {
+            sessions.retain(|session| !session.is_closed());
+            !sessions.is_empty()
+        });
+        below.entry(parent.clone()).or_default().push(session);
+    }
+
+    /// Returns the live sessions below this one that clients opened directly.
+    pub(super) fn below(&self, parent: &SessionId) -> Vec<SessionHandle> {
+        let below = self.below.lock();
+        let sessions = below.get(parent).into_iter().flatten();
+        sessions
+            .filter(|session| !session.is_closed())
+            .cloned()
+            .collect()
     }
 
     /// Removes a session whose actor has ended.

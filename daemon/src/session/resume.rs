@@ -13,7 +13,7 @@ use loopd_store::{Cause, SessionRecord, Store, StoreError, StoredEvent};
 use serde::de::IgnoredAny;
 
 use super::SessionError;
-use super::actor::{Actor, Start};
+use super::actor::Actor;
 use super::subagents::{is_at_work, result};
 use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};
@@ -23,6 +23,17 @@ use loopd_kernel::texts;
 
 /// How many levels of sub-agents are searched for one that waits for an answer.
 const DEEPEST: usize = 16;
+
+/// How the actor gets its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    New,
+    Load,
+    /// The log is a copy of another session's log; that session is about to adopt this one.
+    Copy,
+    /// The log is a copy that a client made; the session is on its own.
+    Fork,
+}
 
 impl Actor {
     /// Applies the log to the state; closes what was running at its end, unless it runs elsewhere.

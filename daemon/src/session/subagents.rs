@@ -1,6 +1,7 @@
 //! The sub-agents of a session, and the session as a sub-agent of another one. Implements with
 //! sessions what the module `subagent` drives.
 
+pub(super) mod above;
 pub(super) mod as_child;
 mod child;
 mod children;
@@ -21,6 +22,7 @@ use crate::services::Services;
 use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
 use crate::subagent::definitions::refresh::RosterCell;
+use above::RestrictionsAbove;
 use as_child::{Inheritance, ParentLink};
 use children::Children;
 use tree::Tree;
@@ -31,6 +33,8 @@ pub(super) struct SessionSubagents {
     children: Children,
     /// The parent, if the session is a sub-agent.
     parent: Option<ParentLink>,
+    /// What the parent restricts, if a client opened the session of a sub-agent directly.
+    above: Option<RestrictionsAbove>,
     /// What a parent handed down before it adopted this session.
     early: Option<Inheritance>,
     /// How often the session has handed down changes to its sub-agents.
@@ -56,6 +60,7 @@ impl SessionSubagents {
             runs,
             children,
             parent: None,
+            above: None,
             early: None,
             handed_down: 0,
             tree: None,

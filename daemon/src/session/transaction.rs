@@ -120,6 +120,7 @@ impl Actor {
                         | Durable::RulesChanged(_)
                         | Durable::Configured(_)
                         | Durable::ClientGuard(_)
+                        | Durable::GuardFolders(_)
                         | Durable::SkillSwitched(_)
                         | Durable::ModeChanged(_)
                         | Durable::AgentSelected(_)

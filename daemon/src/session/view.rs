@@ -21,6 +21,7 @@ use crate::subagent::definitions::Roster;
 use crate::turn::route::Route;
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_kernel::model::ToolSpec;
+use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::state::State;
 use loopd_model::secret::Secret;
 
@@ -57,6 +58,8 @@ pub struct View<'a> {
     pub command_context: &'a dyn Fn() -> CommandContext,
     /// The clients that receive the events.
     pub audience: &'a Audience,
+    /// Whether the session only looks and plans.
+    pub planning: Planning,
     /// The secrets that what the session says must not show.
     pub redaction: &'a dyn Fn() -> Redaction,
     /// The MCP servers of the session.
@@ -114,6 +117,7 @@ impl Actor {
             skill_cell: &self.skills.cell,
             command_context: &command_context,
             audience: self.clients.audience(),
+            planning: self.planning(),
             redaction: &redaction,
             mcp: &self.mcp.cell,
             mcp_lookup: &mcp_lookup,

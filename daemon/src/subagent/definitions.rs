@@ -7,6 +7,7 @@
 mod builtin;
 mod client;
 mod family;
+mod guards;
 pub mod model;
 pub(crate) mod refresh;
 pub mod settings;
@@ -25,6 +26,7 @@ use crate::discovery::agents::{self, AgentDefinition, AgentFolder, AgentMode, Ag
 use crate::discovery::{Host, Problem, hooks};
 use crate::trust::{TrustedContent, hash_of_agent};
 
+pub use guards::AgentHooks;
 pub use settings::AgentSettings;
 pub use start::{AskedBy, StartRefusal};
 pub use tools::{ToolOrigin, allows, allows_subagent};
@@ -142,7 +144,6 @@ impl RosterInput {
     pub fn without_folders(self) -> Self {
         Self {
             host: None,
-            projects: Vec::new(),
             plugins: Vec::new(),
             named: Vec::new(),
             ..self
@@ -161,6 +162,9 @@ pub struct Roster {
     /// Custom ones first, in the order of their origins.
     agents: Vec<Arc<AgentDefinition>>,
     problems: Vec<Problem>,
+    hooks: Vec<AgentHooks>,
+    /// What is wrong with the hooks of agents.
+    hook_problems: Vec<Problem>,
 }
 
 /// Reads the agents. Blocks on the disk, within the bounds of `discovery`, and only reads.
@@ -195,6 +199,7 @@ pub fn load(input: &RosterInput) -> Roster {
             roster.agents.push(Arc::clone(agent));
         }
     }
+    roster.read_hooks(input);
     roster
 }
 

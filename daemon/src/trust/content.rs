@@ -158,7 +158,13 @@ impl ProjectContent {
             });
             let own = hooks::of_agent(agent, places.local_http, root);
             self.problems.extend(own.problems);
-            self.items.extend(own.hooks.iter().filter_map(of_hook));
+            let hooks = own.hooks.iter().filter(|hook| hook.unusable.is_none());
+            self.items.extend(hooks.filter_map(|hook| {
+                Some(ContentItem {
+                    guard: GuardRecord::of_agent(hook, &agent.name),
+                    ..of_hook(hook)?
+                })
+            }));
         }
     }
 

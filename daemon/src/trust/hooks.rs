@@ -8,7 +8,7 @@ use loopd_store::Store;
 use super::TrustedContent;
 use crate::discovery::Problem;
 use crate::discovery::hooks::{
-    GuardRecord, HookDefinition, HookOrigin, HookPlaces, LoadedHooks, load,
+    GuardRecord, HeldFolder, HookDefinition, HookOrigin, HookPlaces, LoadedHooks, load,
 };
 
 /// Whether a hook runs.
@@ -61,6 +61,8 @@ impl WantedGuards<'_> {
         for folder in self.folders {
             let held = self.held.iter().filter(|guard| guard.folder == *folder);
             let recorded = self.trusted.guards(folder).iter();
+            // Those of agents are looked for with the agents.
+            let recorded = recorded.filter(|record| record.agent.is_none());
             for record in recorded.chain(held.map(|guard| &guard.record)) {
                 let is_it = |gated: &GatedHook| {
                     gated.hook.source.folder.as_ref() == Some(folder)
@@ -230,6 +232,32 @@ pub fn shell_word(path: &Path) -> String {
         return text.into_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Adds the trusted folders above a project to its places: their guards, and their rules that deny or
+/// ask, hold below them. A repository inside of such a folder, which anybody can make, does not get rid
+/// of them.
+pub async fn hold_above(store: &dyn Store, places: &mut HookPlaces) {
+    let Some(project) = places.projects.first().cloned() else {
+        return;
+    };
+    // A record that cannot be read trusts nothing; `load_hooks` tells why.
+    let trusted = TrustedContent::read(store).await.unwrap_or_default();
+    for folder in trusted.above(&project) {
+        if places.held.iter().any(|held| held.path == folder) {
+            continue;
+        }
+        let root = super::project_root(folder);
+        places.held.push(HeldFolder {
+            path: folder.to_owned(),
+            root: if trusted.knows(&root) {
+                root
+            } else {
+                folder.to_owned()
+            },
+            plugin: false,
+        });
+    }
 }
 
 /// Loads the hooks of a session and decides which run. `held` are the guards that the session has in

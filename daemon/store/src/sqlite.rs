@@ -7,6 +7,7 @@ mod change;
 mod disk;
 mod erase;
 mod error;
+mod lock_holder;
 mod migrate;
 mod read;
 mod writer;

@@ -15,7 +15,7 @@ async fn the_hooks_of_a_selected_agent_guard_the_session() {
         Turn::results(["not this"]).says("done"),
         // The agent's file says nothing of hooks any more.
         Turn::user("still").calls([bash("c", "touch main")]),
-        Turn::results(["not this"]).says("done"),
+        Turn::results(["was changed, moved, deleted or turned off"]).says("done"),
         Turn::user("more").calls([bash("b", "touch other")]),
         Turn::results([""]).says("done"),
     ])

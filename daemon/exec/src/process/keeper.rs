@@ -170,7 +170,9 @@ fn start(order: &KeeperOrder, descriptors: Vec<OwnedFd>) -> Result<Pid, (StartSt
             StdioSource::Terminal(tty) => Some(tty.as_path()),
             StdioSource::One | StdioSource::Three => None,
         };
-        let confinement = Confinement::of(network, &scratch, tty);
+        // The ledger is a folder in the home.
+        let home = order.ledger.ancestors().nth(2).unwrap_or(&order.ledger);
+        let confinement = Confinement::of(network, &scratch, tty, home);
         let confinement = confinement.map_err(|error| (StartStage::Sandbox, error))?;
         crate::sys::before_exec(&mut command, move || confinement.enter());
     }

@@ -1,5 +1,5 @@
-//! Where a command in a sandbox may write: the rules that Landlock enforces. Reading and running
-//! are not restricted.
+//! Where a command in a sandbox may read and write: the rules that Landlock enforces. Running is not
+//! restricted.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,6 +11,7 @@ use landlock::{
 };
 
 use super::SandboxError;
+use super::readable::readable;
 
 /// The version of Landlock that knows all changes of files that we have to deny: from 2 on it
 /// handles moving and linking between folders, from 3 on truncating.
@@ -38,10 +39,10 @@ pub(super) fn check(version: io::Result<i64>) -> Result<(), SandboxError> {
 pub(super) struct FileRules(RulesetCreated);
 
 impl FileRules {
-    pub(super) fn of(scratch: &OwnedFd, tty: Option<&Path>) -> io::Result<Self> {
+    pub(super) fn of(scratch: &OwnedFd, tty: Option<&Path>, home: &Path) -> io::Result<Self> {
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
-            .handle_access(AccessFs::from_write(NEEDED))
+            .handle_access(AccessFs::from_write(NEEDED) | AccessFs::ReadFile)
             .map_err(io::Error::other)?
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_write(WANTED))
@@ -52,8 +53,14 @@ impl FileRules {
             .map_err(io::Error::other)?;
         // A device that root makes would lead to the disk below all files.
         let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
-        let access = AccessFs::from_write(NEEDED) & !devices;
+        let access = (AccessFs::from_write(NEEDED) & !devices) | AccessFs::ReadFile;
         rules = allow(rules, scratch, access)?;
+        for path in readable(home) {
+            // What is gone by now need not be read.
+            if let Ok(opened) = PathFd::new(path) {
+                rules = allow(rules, opened, AccessFs::ReadFile.into())?;
+            }
+        }
         let terminal = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
         for device in HARMLESS_DEVICES.iter().map(Path::new).chain(tty) {
             let opened = PathFd::new(device).map_err(io::Error::other)?;

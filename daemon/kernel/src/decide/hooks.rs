@@ -7,17 +7,17 @@ use loopd_proto::event::fact::{Answered, Asked, GuardWanted, LoopOutcome, Remind
 use loopd_proto::event::hook::{ContextAdded, HookEnd, StopBlocked};
 use loopd_proto::event::session::Warning;
 use loopd_proto::event::tool::ToolStart;
-use loopd_proto::id::ToolCallId;
+use loopd_proto::id::{RequestId, SessionId, ToolCallId};
 use loopd_proto::permission::{PermissionOutcome, PermissionPrompt};
 
 use super::abort::INTERRUPT_CODE;
 use super::asking::ask_person;
-use super::tools::{finish_into, open_call, permitted};
+use super::tools::{finish_into, open_call, permitted, waiting_call};
 use super::turn::{end_turn, next_turn};
 use super::{autopilot, queue, rest};
-use crate::command::{CallOutcome, DecideEnv, Decision, Effect};
+use crate::command::{Answer, CallOutcome, DecideEnv, Decision, Effect};
 use crate::guards::ClientGuards;
-use crate::hook::{Guarded, HookPermission, HookVerdict, STOP_LIMIT, StopAnswered};
+use crate::hook::{Guarded, HookDenial, HookPermission, HookVerdict, STOP_LIMIT, StopAnswered};
 use crate::model::ToolCall;
 use crate::policy::grant::Grant;
 use crate::policy::{Verdict, asked, judge};
@@ -129,6 +129,12 @@ pub(super) fn permission_absent(
     wait_for_guards(state, place, CallReport::Assessed, missing, env)
 }
 
+/// Returns the parent of a sub-agent whose session somebody opened directly.
+fn opened_below<'s>(state: &'s State, env: &DecideEnv<'_>) -> Option<&'s SessionId> {
+    let own = state.subagent.as_ref().filter(|_| env.top.is_none());
+    own.map(|own| &own.parent)
+}
+
 fn wait_for_guards(
     state: &State,
     (key, id): (&TurnKey, &ToolCallId),
@@ -151,7 +157,7 @@ fn wait_for_guards(
     if !turn.calls().iter().any(|call| call.stage.is_guarding()) {
         decision.store(Durable::SessionWarning(Warning {
             warning_type: "guard_absent".to_owned(),
-            message: texts::guard_absent(missing),
+            message: texts::guard_absent(missing, opened_below(state, env)),
             url: None,
         }));
     }
@@ -241,6 +247,31 @@ pub(super) fn permission(
             finish_into(state, turn, call, denial.outcome(), &mut decision, env);
         }
     }
+    decision
+}
+
+/// Ends a call that a person was asked about, because a guard that joined since denies it.
+pub(super) fn denied_late(
+    state: &State,
+    request: &RequestId,
+    denial: HookDenial,
+    env: &DecideEnv<'_>,
+) -> Decision {
+    let waiting = waiting_call(state, request, CallReport::PermissionDecided);
+    let Some((turn, call)) = waiting else {
+        return Decision::answering(Answer::Accepted(false));
+    };
+    let mut decision = Decision::answering(Answer::Accepted(true));
+    decision.store(Durable::PermissionCompleted(PermissionCompleted {
+        request_id: request.clone(),
+        tool_call_id: Some(call.call.id.clone()),
+        result: PermissionOutcome::DeniedByPermissionRequestHook {
+            message: Some(denial.told.clone()),
+            interrupt: denial.stops.then_some(true),
+        },
+        decision_source: None,
+    }));
+    finish_into(state, turn, call, denial.outcome(), &mut decision, env);
     decision
 }
 

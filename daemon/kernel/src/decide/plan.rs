@@ -165,7 +165,7 @@ pub(super) fn answered(
             } else {
                 PlanNext::Begin(mode)
             };
-            texts::plan_approved(next, edited.as_deref())
+            texts::plan_approved(next, answer.feedback.as_deref(), edited.as_deref())
         }
         None => texts::plan_rejected(answer.feedback.as_deref(), edited.as_deref()),
     };

@@ -44,6 +44,9 @@ pub(super) fn send(
     }
     check_room(state)?;
     check_attachments(state, &send.attachments)?;
+    if let Some(mode) = send.agent_mode.as_deref().and_then(named_mode) {
+        settings::inherited::keeps_mode(state, mode, env)?;
+    }
     let steers = send.place == SendPlace::Immediate
         && matches!(state.phase, Phase::Turn(_) | Phase::Preparing(_));
     let place = match send.place {

@@ -63,6 +63,21 @@ pub fn restrict_for_child(
     }
 }
 
+/// Adds what a session above denies, wants a person to decide, or has from whoever manages it.
+pub fn hold_restrictions(above: &Permissions, permissions: &mut Permissions) {
+    let add = |rules: &mut Vec<PermissionRule>, more: &[PermissionRule]| {
+        let new = more.iter().filter(|rule| !rules.contains(rule));
+        let new: Vec<PermissionRule> = new.cloned().collect();
+        rules.extend(new);
+    };
+    add(&mut permissions.denied, &above.denied);
+    add(&mut permissions.ask, &above.ask);
+    if let Some(managed) = &above.managed {
+        let own = permissions.managed.take().unwrap_or_default();
+        permissions.managed = Some(Box::new(own.and((**managed).clone())));
+    }
+}
+
 /// Removes every permission to change something. Permissions to read stay as they were.
 pub fn keep_to_looking(permissions: &mut Permissions) {
     if permissions.approves_all() {

@@ -79,7 +79,11 @@ pub(crate) enum PlanNext {
 
 /// The result of a plan that a person approved. Recorded conversations contain the first two
 /// sentences of each kind, and the whole text for the interactive mode.
-pub(crate) fn plan_approved(next: PlanNext, edited: Option<&str>) -> String {
+pub(crate) fn plan_approved(
+    next: PlanNext,
+    feedback: Option<&str>,
+    edited: Option<&str>,
+) -> String {
     let text = match next {
         PlanNext::Wait => {
             "Do not begin with the changes: the user decides when the work starts. End your turn."
@@ -98,22 +102,23 @@ pub(crate) fn plan_approved(next: PlanNext, edited: Option<&str>) -> String {
         }
     };
     let edited = edited.map(edited_plan).unwrap_or_default();
-    format!("Plan approved! Exited plan mode.\n\n{text}{edited}")
+    let feedback = said_by_user(feedback);
+    format!("Plan approved! Exited plan mode.\n\n{text}{feedback}{edited}")
 }
 
 /// The result of a plan that a person did not approve.
 pub(crate) fn plan_rejected(feedback: Option<&str>, edited: Option<&str>) -> String {
-    let feedback = match feedback
-        .map(str::trim)
-        .filter(|feedback| !feedback.is_empty())
-    {
-        Some(feedback) => format!(" The user says: {feedback}"),
-        None => String::new(),
-    };
+    let feedback = said_by_user(feedback);
     let edited = edited.map(edited_plan).unwrap_or_default();
     format!(
         "The plan was not approved, and the session is still in plan mode. Change the plan and ask again with exit_plan_mode.{feedback}{edited}"
     )
+}
+
+/// What a person said about a plan; empty if that is nothing.
+fn said_by_user(feedback: Option<&str>) -> String {
+    let feedback = feedback.map(str::trim).filter(|said| !said.is_empty());
+    feedback.map_or_else(String::new, |said| format!(" The user says: {said}"))
 }
 
 /// Tells people that an answer to a plan could not be used.

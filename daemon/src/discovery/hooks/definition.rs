@@ -49,6 +49,8 @@ pub struct HookDefinition {
     pub off: Option<PathBuf>,
     /// The hook is not there any more as it was trusted. It stands in for that one and denies.
     pub missing: bool,
+    /// Why this guard cannot be used. It denies then.
+    pub unusable: Option<String>,
 }
 
 impl HookDefinition {

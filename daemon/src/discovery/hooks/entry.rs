@@ -182,6 +182,11 @@ pub(super) fn read(context: EntryContext<'_>, text: &str) -> Result<ReadEntry, U
             "this {name} hook cannot deny anything: with `async` nobody waits for its answer"
         ));
     }
+    if entry.once == Some(true) && kind.is_guard() {
+        notices.push(format!(
+            "this {name} hook guards only the first call: with `once` it is not asked again in a session"
+        ));
+    }
     let condition = condition(context, entry.condition.as_deref())?;
     let tool = condition.as_ref().map(|condition| condition.tool.as_str());
     notices.extend(tool.and_then(unmatched::in_condition));

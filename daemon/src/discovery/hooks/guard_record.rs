@@ -29,16 +29,31 @@ pub struct GuardRecord {
     /// What it did, for people.
     #[serde(default)]
     pub command: String,
+    /// The agent whose definition has it. It holds for that agent only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl GuardRecord {
-    /// Returns what to remember of a hook; `None` if it guards nothing. The hooks of an agent hold for
-    /// that agent only, and a hook that nobody waits for decides nothing.
+    /// Returns what to remember of a hook that holds for a session; `None` if it guards nothing. The
+    /// hooks of an agent hold for that agent only.
     pub fn of(hook: &HookDefinition) -> Option<Self> {
+        Self::of_any(hook).filter(|_| hook.source.origin != HookOrigin::Agent)
+    }
+
+    /// Returns what to remember of a hook of an agent.
+    pub fn of_agent(hook: &HookDefinition, agent: &str) -> Option<Self> {
+        let mut record = Self::of_any(hook)?;
+        record.agent = Some(agent.to_owned());
+        Some(record)
+    }
+
+    /// A hook that nobody waits for decides nothing, and one that cannot be used cannot be trusted.
+    fn of_any(hook: &HookDefinition) -> Option<Self> {
         let guards = hook.kind.is_guard()
             && !hook.in_background
             && hook.source.folder.is_some()
-            && hook.source.origin != HookOrigin::Agent;
+            && hook.unusable.is_none();
         guards.then(|| Self {
             hash: hook.hash.clone(),
             event: hook.kind_name().to_owned(),
@@ -47,6 +62,7 @@ impl GuardRecord {
             file: hook.file.clone(),
             line: hook.line,
             command: hook.action.to_string(),
+            agent: None,
         })
     }
 
@@ -82,6 +98,7 @@ impl GuardRecord {
             root: PathBuf::new(),
             off: None,
             missing: true,
+            unusable: None,
         })
     }
 

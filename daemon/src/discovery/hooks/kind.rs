@@ -113,6 +113,14 @@ pub(super) enum UnknownKind {
 }
 
 impl UnknownKind {
+    /// Returns the kind that was meant, if the name is a mistake.
+    pub(super) fn meant(&self) -> Option<(HookKind, PayloadForm)> {
+        match self {
+            Self::WithoutCounterpart => None,
+            Self::Nearest(nearest) => HookKind::named(nearest).ok(),
+        }
+    }
+
     /// Says what is wrong with a name.
     pub(super) fn describe(&self, name: &str) -> String {
         match self {

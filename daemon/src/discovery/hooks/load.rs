@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::discovery::agents::{AgentDefinition, AgentOrigin};
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::files::FolderReader;
 use crate::discovery::{OWN_FOLDER, Problem};
@@ -114,56 +113,6 @@ pub fn load_file(path: &Path, local_http: LocalHttp) -> HookFileContent {
         source: &HookSource::own(HookOrigin::User),
         local_http,
     })
-}
-
-/// Reads the hooks of an agent's definition.
-pub fn of_agent(agent: &AgentDefinition, local_http: LocalHttp, root: &Path) -> HookFileContent {
-    let (Some(hooks), Some(path)) = (&agent.hooks, &agent.path) else {
-        return HookFileContent::default();
-    };
-    let folder = folder_of_agent(agent, root);
-    let source = HookSource {
-        origin: HookOrigin::Agent,
-        folder,
-        plugin: None,
-    };
-    let text = serde_json::json!({ "hooks": hooks }).to_string();
-    let mut content = parse(&HookText {
-        path,
-        text: &text,
-        file: HookFile::Own,
-        source: &source,
-        local_http,
-    });
-    // What was read is no text of the file, so that its lines say nothing.
-    for problem in &mut content.problems {
-        problem.line = None;
-        problem.what = format!("`hooks` of the agent `{}`: {}", agent.name, problem.what);
-    }
-    for hook in &mut content.hooks {
-        named_files::include(hook, root);
-    }
-    content
-}
-
-/// Returns the folder that has to be trusted with an agent, if its file is part of a project: `x` for
-/// `x/.github/agents/a.md`, and the plugin for `plugin/agents/a.md`.
-pub fn folder_of_agent(agent: &AgentDefinition, root: &Path) -> Option<PathBuf> {
-    let real = agent.path.as_deref()?.canonicalize().ok()?;
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let depth = match agent.origin {
-        AgentOrigin::Project => 3,
-        AgentOrigin::Plugin => 2,
-        AgentOrigin::Client | AgentOrigin::User | AgentOrigin::BuiltIn => return None,
-    };
-    let folder = real.ancestors().nth(depth);
-    let inside = folder.filter(|folder| folder.starts_with(&root));
-    match (inside, agent.origin) {
-        (Some(folder), _) => Some(folder.to_owned()),
-        // A link led elsewhere in the project.
-        (None, AgentOrigin::Project) => Some(root),
-        (None, _) => None,
-    }
 }
 
 struct Loader {

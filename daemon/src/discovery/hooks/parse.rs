@@ -13,6 +13,7 @@ use super::entry::{self, EntryContext, Unusable};
 use super::kind::{HookKind, PayloadForm};
 use super::local_http::LocalHttp;
 use super::members::{FileText, Members};
+use super::unusable::UnusableGuard;
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
 
@@ -45,6 +46,8 @@ pub struct HookFileContent {
     pub problems: Vec<Problem>,
     /// The settings turn off the hooks of all files but those of the machine's owner.
     pub disables_all: bool,
+    /// The guards that were meant and cannot be used.
+    pub unusable_guards: Vec<UnusableGuard>,
 }
 
 /// Reads the text of a file.
@@ -69,6 +72,7 @@ pub fn parse(given: &HookText<'_>) -> HookFileContent {
     };
     if let Err(problem) = reader.read() {
         reader.content.hooks.clear();
+        reader.lose(&List::ANY_CALL, problem.line.unwrap_or(1), &problem.what);
         reader.content.problems.push(problem);
     } else if given.file == HookFile::Settings && reader.has_mistake {
         reader.content.hooks.clear();
@@ -91,6 +95,15 @@ struct List<'a> {
     kind: HookKind,
     form: PayloadForm,
     matcher: Option<&'a str>,
+}
+
+impl List<'_> {
+    /// What a file may have guarded of which nothing can be used.
+    const ANY_CALL: Self = List {
+        kind: HookKind::PreToolUse,
+        form: PayloadForm::Native,
+        matcher: None,
+    };
 }
 
 impl<'a> Reader<'a> {
@@ -177,7 +190,16 @@ impl<'a> Reader<'a> {
         let (kind, form) = match HookKind::named(name) {
             Ok(found) => found,
             Err(unknown) => {
-                self.report(list, unknown.describe(name));
+                let what = unknown.describe(name);
+                if let Some((kind, form)) = unknown.meant() {
+                    let meant = List {
+                        kind,
+                        form,
+                        matcher: None,
+                    };
+                    self.lose(&meant, self.text.line_of(list), &what);
+                }
+                self.report(list, what);
                 return Ok(());
             }
         };
@@ -195,14 +217,14 @@ impl<'a> Reader<'a> {
     /// Reads a hook, or a group of a matcher and its hooks.
     fn item(&mut self, list: &List<'_>, item: &'a RawValue) -> Result<(), Problem> {
         let Ok(members) = Members::read(item.get()) else {
-            self.drop(item, "a hook has to be an object");
+            self.drop_from(list, item, "a hook has to be an object");
             return Ok(());
         };
         let Some(group) = members.get("hooks").filter(|_| list.matcher.is_none()) else {
             return self.entry(list, item, &members);
         };
         let Ok(hooks) = serde_json::from_str::<Vec<&RawValue>>(group.get()) else {
-            self.drop(group, "`hooks` of a group has to be a list of hooks");
+            self.drop_from(list, group, "`hooks` of a group has to be a list of hooks");
             return Ok(());
         };
         let mut matcher = String::new();
@@ -210,7 +232,7 @@ impl<'a> Reader<'a> {
             let Ok(text) = serde_json::from_str(value.get()) else {
                 let what = "the hooks of this group are not used: its `matcher` has to be text like \
                             \"Edit|Write\"";
-                self.drop(value, what);
+                self.drop_from(list, value, what);
                 return Ok(());
             };
             matcher = text;
@@ -229,7 +251,7 @@ impl<'a> Reader<'a> {
         };
         for hook in hooks {
             let Ok(members) = Members::read(hook.get()) else {
-                self.drop(hook, "a hook has to be an object");
+                self.drop_from(&list, hook, "a hook has to be an object");
                 continue;
             };
             self.entry(&list, hook, &members)?;
@@ -285,6 +307,7 @@ impl<'a> Reader<'a> {
                     root: PathBuf::new(),
                     off: None,
                     missing: false,
+                    unusable: None,
                 };
                 hook.said = ContentHash::of_json(&json!({
                     "event": hook.kind_name(), "matcher": list.matcher, "hook": said,
@@ -295,6 +318,13 @@ impl<'a> Reader<'a> {
             Err(unusable) => {
                 let name = list.kind.name_in(list.form);
                 let what = format!("this {name} hook is not used: {}", unusable.why());
+                let own = members.get("matcher");
+                let own: Option<String> = own.and_then(|it| serde_json::from_str(it.get()).ok());
+                let meant = List {
+                    matcher: list.matcher.or(own.as_deref()),
+                    ..*list
+                };
+                self.lose(&meant, line, &what);
                 match unusable {
                     Unusable::Mistake(_) => self.drop(item, what),
                     Unusable::NotHere(_) => self.report(item, what),
@@ -312,6 +342,25 @@ impl<'a> Reader<'a> {
     fn report(&mut self, value: &RawValue, what: impl Into<String>) {
         let problem = self.problem(value, what);
         self.content.problems.push(problem);
+    }
+
+    /// Notes that hooks of a kind that guards cannot be used.
+    fn lose(&mut self, list: &List<'_>, line: usize, why: &str) {
+        if list.kind.is_guard() {
+            self.content.unusable_guards.push(UnusableGuard {
+                kind: list.kind,
+                form: list.form,
+                matcher: list.matcher.unwrap_or_default().to_owned(),
+                line,
+                why: why.to_owned(),
+            });
+        }
+    }
+
+    /// Reports a hook of a list that is not used because of a mistake.
+    fn drop_from(&mut self, list: &List<'_>, value: &RawValue, what: &str) {
+        self.lose(list, self.text.line_of(value), what);
+        self.drop(value, what);
     }
 
     /// Reports a hook that is not used because of a mistake.

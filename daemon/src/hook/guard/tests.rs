@@ -207,3 +207,43 @@ fn a_permission_is_answered_in_both_formats() {
         assert!(read.starts_with("wrong: "), "{answer} gives {read}");
     }
 }
+
+#[test]
+fn an_answer_in_words_that_nobody_knows_is_not_taken_for_no_objection() {
+    let wrong = [
+        json!({"permission_decision": "deny"}),
+        json!({"permissionDescision": "deny"}),
+        json!({"behavior": "deny"}),
+        json!({"block": true}),
+        json!({"ok": false}),
+        json!({"continue": "false"}),
+        json!({"permissionDecisionReason": "no"}),
+        json!({"additionalContext": "c", "PermissionDecision": "deny"}),
+        json!({"hookSpecificOutput": {"permission-decision": "deny"}}),
+        json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "decison": 1, "deny": true}}),
+    ];
+    for answer in wrong {
+        let read = read(HookKind::PreToolUse, answer.clone(), None);
+        assert!(read.starts_with("wrong: "), "{answer}: {read}");
+    }
+    let fine = [
+        json!({}),
+        json!({"suppressOutput": true}),
+        json!({"systemMessage": "hello", "mine": 1}),
+        json!({"hookSpecificOutput": {"hookEventName": "PreToolUse"}}),
+        json!({"continue": true}),
+        json!({"hookSpecificOutput": {}}),
+    ];
+    for answer in fine {
+        let said = read(HookKind::PreToolUse, answer.clone(), None);
+        assert_eq!(said, "none", "{answer}");
+        let said = read(HookKind::PermissionRequest, answer.clone(), None);
+        assert_eq!(said, "none", "{answer}");
+    }
+    let permits = read(
+        HookKind::PermissionRequest,
+        json!({"behavior": "allow"}),
+        None,
+    );
+    assert_eq!(permits, "allow");
+}

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{CommandName, CommandsChanged};
 use loopd_proto::event::session::{CapabilitiesChanged, UiCapabilities};
-use loopd_proto::id::Seq;
+use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::session::{ClientOffer, SessionOptions};
 
 use super::Clients;
 use crate::client::{Client, ClientId};
+use crate::hook::HookClient;
 use crate::launch::Launch;
 use crate::session::SessionError;
 use crate::session::actor::{Actor, Flow};
@@ -35,6 +36,17 @@ pub struct Attachment {
     /// The client is first sent the durable events after this one.
     pub from: Seq,
     pub pending: PendingWork,
+}
+
+impl Attachment {
+    /// Returns the client as one that answers the hooks of a session that it knows.
+    pub(in crate::session) fn hook_client(&self, session: &SessionId) -> HookClient {
+        HookClient {
+            client: self.client.clone(),
+            name: self.name.clone(),
+            session: session.clone(),
+        }
+    }
 }
 
 /// Whether attaching a client continues the messages that wait in an idle session.

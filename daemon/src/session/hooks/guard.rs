@@ -22,6 +22,11 @@ impl Actor {
         }
         let context = self.hook_context();
         let asked = AskedGuards::of(&context.hooks);
+        // Those of earlier turns are over.
+        let is_open = |id: &ToolCallId| self.state.calls().any(|call| call.call.id == *id);
+        self.hooks.asked.retain(|id, _| is_open(id));
+        let clients = asked.clients.clone();
+        self.hooks.asked.insert(call.id.clone(), clients);
         self.hooks.asking.insert(call.id.clone(), asked);
         let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
         Some(

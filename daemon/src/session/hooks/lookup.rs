@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use loopd_proto::event::hook::GuardFolder;
+
 use crate::discovery::hooks::HookPlaces;
-use crate::discovery::settings_rules::RulePlaces;
+use crate::discovery::settings_rules::RuleSearch;
 use crate::hook::{HookLookup, HooksFound};
 use crate::session::actor::Actor;
 use crate::session::effects::Reporter;
@@ -26,37 +28,55 @@ impl Actor {
         let (env, home) = (launch.env(), &self.services.home);
         let root = || trust::project_root(cwd);
         let places = HookPlaces::of_session(options, env, home, cwd, launch.plugins(), root);
-        let places = places.holding(&self.state.guard_folders, options);
+        let folders = self.folders_in_force();
+        let places = places.holding(&folders, options);
         let cell = self.hooks.files.clone();
         let rules = self.rule_places(&places);
         // A session that begins also looks for guards that were there once.
-        let may_lack = (!self.hooks.begun && options.wants_file_hooks()) || !places.held.is_empty();
-        let has_rules = rules.is_some() || cell.rules().is_some();
+        let discovers = options.wants_file_hooks() || rules.is_some();
+        let may_lack = (!self.hooks.begun && discovers) || !places.held.is_empty();
+        let found = rules.as_ref().and_then(RuleSearch::find);
+        let has_rules = found.is_some() || cell.rules().is_some();
         (places.has_files() || !cell.is_empty() || may_lack || has_rules).then(|| HookLookup {
             cell,
             store: self.services.store.clone(),
             places,
             rules,
-            known: self.state.guard_folders.clone(),
+            known: folders,
         })
+    }
+
+    /// Returns the folders whose guards are in force, here or in a session above.
+    fn folders_in_force(&self) -> Vec<GuardFolder> {
+        let mut folders = self.state.guard_folders.clone();
+        let above = self.hooks.above.folders.iter();
+        let above = above.filter(|folder| !self.state.guard_folders.contains(folder));
+        folders.extend(above.cloned());
+        folders
     }
 
     /// Returns where permission rules are. They count where files are discovered, also if the hooks in
     /// files do not.
-    fn rule_places(&self, places: &HookPlaces) -> Option<RulePlaces> {
+    fn rule_places(&self, places: &HookPlaces) -> Option<RuleSearch> {
         let options = &self.state.options;
         let hooks = options.wants_file_hooks();
         let cwd = Path::new(&self.state.cwd);
         let env = self.clients.launch()?.env();
+        let search = |places: HookPlaces, tells_unreadable: bool| RuleSearch {
+            places,
+            env: env.clone(),
+            cwd: cwd.to_owned(),
+            tells_unreadable,
+        };
         if hooks {
-            return RulePlaces::of(places, env, cwd, false);
+            return Some(search(places.clone(), false));
         }
         if options.enable_config_discovery != Some(true) {
             return None;
         }
         let places = HookPlaces::of(env, &self.services.home, cwd, &trust::project_root(cwd));
-        let places = places.holding_rules(&self.state.guard_folders);
-        RulePlaces::of(&places, env, cwd, true)
+        let places = places.holding_rules(&self.folders_in_force());
+        Some(search(places, true))
     }
 
     /// Looks for hooks when a client attaches before a prompt has looked: nothing that is at work, and
@@ -71,7 +91,7 @@ impl Actor {
                     self.report(warning).await;
                 }
             }
-            agent_hooks.take().await;
+            agent_hooks.take();
         }
         let Some(lookup) = self.hook_lookup() else {
             return;

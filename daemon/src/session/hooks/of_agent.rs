@@ -1,63 +1,87 @@
 //! The hooks of an agent's definition: of a sub-agent's own, and of the agent that a session at the top
 //! works as.
 
-use std::path::{Path, PathBuf};
-
-use crate::discovery::hooks::{HookKind, HookMatcher, LocalHttp, of_agent};
+use crate::discovery::hooks::{HookDefinition, HookKind, HookMatcher};
 use crate::hook::HookCell;
 use crate::session::actor::Actor;
 use crate::subagent::definitions::refresh::RosterCell;
-use crate::trust;
 
 /// Takes the hooks of the selected agent once its definition is known.
 pub(in crate::session) struct SelectedAgentHooks {
     cell: HookCell,
     roster: RosterCell,
-    agent: String,
-    cwd: PathBuf,
+    agents: Vec<GuardingAgent>,
+}
+
+/// An agent whose definition may have hooks.
+#[derive(Debug, Clone)]
+struct GuardingAgent {
+    name: String,
+    /// Whether it is the session's own as a sub-agent.
+    is_subagent: bool,
 }
 
 impl SelectedAgentHooks {
     /// Adds the hooks to those of the session.
-    pub(in crate::session) async fn take(self) {
+    pub(in crate::session) fn take(self) {
         let Self {
             cell,
             roster,
-            agent,
-            cwd,
+            agents,
         } = self;
-        let read = tokio::task::spawn_blocking(move || {
-            let roster = roster.get();
-            let definition = roster.get(&agent);
-            let found = definition.map(|definition| {
-                let root = trust::project_root(Path::new(&cwd));
-                of_agent(definition, LocalHttp::Refused, &root).hooks
-            });
-            (agent, found.unwrap_or_default())
-        });
-        // A read that crashed leaves the hooks that were there.
-        if let Ok((agent, found)) = read.await {
-            cell.set_agent(Some(agent), found);
+        let roster = roster.get();
+        let mut found = Vec::new();
+        for agent in &agents {
+            let mut hooks = roster.hooks_of(&agent.name);
+            if agent.is_subagent {
+                stop_as_subagents(&mut hooks);
+            }
+            found.extend(hooks);
+        }
+        let names: Vec<String> = agents.into_iter().map(|agent| agent.name).collect();
+        cell.set_agent(Some(names.join(", ")), found);
+    }
+}
+
+/// Makes the stop of an agent that of a sub-agent.
+fn stop_as_subagents(hooks: &mut [HookDefinition]) {
+    for hook in hooks {
+        if hook.kind == HookKind::AgentStop {
+            hook.kind = HookKind::SubagentStop;
+            hook.matcher = HookMatcher::Every;
         }
     }
 }
 
 impl Actor {
     /// Returns what takes the hooks of the selected agent; `None` if no agent is selected. A sub-agent
-    /// has those of its own definition.
+    /// that its parent drives has those of its own definition beside those of its parents. One that a
+    /// client opened directly has them, and those of the agents above it, from here.
     pub(in crate::session) fn selected_agent_hooks(&self) -> Option<SelectedAgentHooks> {
         if self.subagents.is_child() {
             return None;
         }
-        let Some(agent) = self.state.agent.clone() else {
+        let own = self.state.subagent.as_ref();
+        let own = own.map(|own| GuardingAgent {
+            name: own.profile.agent_type.clone(),
+            is_subagent: true,
+        });
+        let others = self.hooks.above.agents.iter().chain(&self.state.agent);
+        let others = others.map(|name| GuardingAgent {
+            name: name.clone(),
+            is_subagent: false,
+        });
+        let mut agents: Vec<GuardingAgent> = own.into_iter().chain(others).collect();
+        agents.sort_by(|one, other| one.name.cmp(&other.name));
+        agents.dedup_by(|one, other| one.name == other.name);
+        if agents.is_empty() {
             self.hooks.files.set_agent(None, Vec::new());
             return None;
-        };
+        }
         Some(SelectedAgentHooks {
             cell: self.hooks.files.clone(),
             roster: self.subagents.roster_cell(),
-            agent,
-            cwd: PathBuf::from(&self.state.cwd),
+            agents,
         })
     }
 
@@ -66,22 +90,11 @@ impl Actor {
         let Some(own) = &self.state.subagent else {
             return;
         };
-        let roster = self.subagents.roster();
-        let Some(agent) = roster.get(&own.profile.agent_type) else {
-            return;
-        };
-        if agent.hooks.is_none() {
+        let mut hooks = self.subagents.roster().hooks_of(&own.profile.agent_type);
+        if hooks.is_empty() {
             return;
         }
-        let root = trust::project_root(Path::new(&self.state.cwd));
-        let mut content = of_agent(agent, LocalHttp::Refused, &root);
-        for hook in &mut content.hooks {
-            // The agent's own stop is the stop of a sub-agent.
-            if hook.kind == HookKind::AgentStop {
-                hook.kind = HookKind::SubagentStop;
-                hook.matcher = HookMatcher::Every;
-            }
-        }
-        self.hooks.files.set(content.hooks);
+        stop_as_subagents(&mut hooks);
+        self.hooks.files.set(hooks);
     }
 }

@@ -10,9 +10,10 @@ use loopd_proto::id::{RequestId, Seq, SessionId};
 use loopd_proto::session::SessionOptions;
 use tokio::sync::oneshot;
 
+use super::above::{GuardsAbove, RestrictionsAbove};
 use super::child::{Beginning, is_at_work, status};
 use super::tree::Tree;
-use crate::hook::HookCell;
+use crate::hook::{HookCell, HookClient};
 use crate::mcp::McpCell;
 use crate::publish::Upstream;
 use crate::session::actor::Actor;
@@ -52,13 +53,23 @@ pub(in crate::session) struct Inheritance {
     pub(in crate::session) mcp: McpCell,
     /// The apps whose hooks guard the session at the top.
     pub(in crate::session) guards: ClientGuards,
+    /// What guards sessions above the one at the top; and the folders and agents whose guards are in
+    /// force.
+    pub(in crate::session) above: GuardsAbove,
     /// Counts how often the parent has handed down changes; the higher number is the newer one.
     generation: u64,
+    /// The parent. One that was opened again counts from the beginning.
+    from: SessionHandle,
 }
 
 impl Inheritance {
     pub(super) fn is_later_than(&self, other: &Self) -> bool {
-        self.generation > other.generation
+        self.from.mailbox.same_channel(&other.from.mailbox) && self.generation > other.generation
+    }
+
+    /// Returns the clients that answer hooks, as those of the session at the top.
+    pub(super) fn hook_clients(&self) -> Vec<HookClient> {
+        self.clients.hook_clients(&self.top)
     }
 }
 
@@ -163,12 +174,16 @@ impl Actor {
     pub(in crate::session) fn inherit(&mut self, inheritance: Inheritance) {
         match &self.subagents.parent {
             None => {
+                if self.subagents.above.is_some() {
+                    self.take_above(&inheritance);
+                }
                 self.subagents.early = Some(inheritance);
                 return;
             }
             Some(parent) if parent.generation > inheritance.generation => return,
             Some(_) => {}
         }
+        self.subagents.above = None;
         self.options.provider = inheritance.options.provider;
         self.options.providers = inheritance.options.providers;
         self.options.models = inheritance.options.models;
@@ -189,7 +204,8 @@ impl Actor {
             self.mcp.inherit(&inheritance.mcp);
         }
         self.take_agent_hooks();
-        self.hooks.guards_above = inheritance.guards;
+        self.hooks.guards_at_top = inheritance.guards;
+        self.hooks.above = inheritance.above;
         self.tie_audience(inheritance.streaming);
         self.hand_down();
     }
@@ -238,6 +254,9 @@ impl Actor {
                 own.for_child(&subagent.profile)
             }
         };
+        if let Some(above) = &self.subagents.above {
+            above.hold_in(&mut effective);
+        }
         if let Some(rules) = self.hooks.files.rules() {
             // The parent may have found some since it handed its permissions down.
             rules.narrow(&mut effective.permissions);
@@ -251,7 +270,11 @@ impl Actor {
     /// Returns whether this session only looks and plans.
     pub(in crate::session) fn planning(&self) -> Planning {
         let parent = self.subagents.parent.as_ref();
-        let above = parent.map(|parent| parent.permissions.effective.planning);
+        let above = self.subagents.above.as_ref();
+        let above = parent
+            .map(|parent| &parent.permissions.effective)
+            .or(above.map(RestrictionsAbove::effective));
+        let above = above.map(|above| above.planning);
         Planning::of(&self.state).below(above.unwrap_or_default())
     }
 
@@ -329,6 +352,11 @@ impl Actor {
             hooks: self.hooks.files.clone(),
             mcp: self.mcp.cell.clone(),
             guards: self.guards().clone(),
+            above: self.guards_handed_down(),
+            from: SessionHandle {
+                id: self.state.id.clone(),
+                mailbox: self.mailbox.clone(),
+            },
             generation: self.subagents.handed_down,
         }
     }
@@ -342,6 +370,8 @@ impl Actor {
         }
         let open = self.state.questions.iter();
         let open = open.filter(|question| question.asks.permission().is_some());
+        // Guards that joined since have to be asked first, when a person answers.
+        let open = open.filter(|question| !self.has_late_guards(&question.request));
         let open: Vec<RequestId> = open.map(|question| question.request.clone()).collect();
         let reporter = self.reporter();
         self.running.spawn(async move {
@@ -355,8 +385,10 @@ impl Actor {
     pub(in crate::session) fn hand_down(&mut self) {
         self.settle_questions();
         self.subagents.handed_down += 1;
-        if !self.subagents.children.is_empty() {
-            self.subagents.children.hand_down(self.inheritance());
+        let opened = self.sessions.below(&self.state.id);
+        if !self.subagents.children.is_empty() || !opened.is_empty() {
+            let inheritance = self.inheritance();
+            self.subagents.children.hand_down(inheritance, opened);
         }
     }
 

@@ -33,10 +33,12 @@ impl Children {
         table.live.is_empty() && table.starting == 0
     }
 
-    /// Hands a change down to the live children, and keeps it for those that are starting.
-    pub(super) fn hand_down(&self, inheritance: Inheritance) {
+    /// Hands a change down to the live children and to those that clients opened directly, and keeps it
+    /// for those that are starting.
+    pub(super) fn hand_down(&self, inheritance: Inheritance, opened: Vec<SessionHandle>) {
         let mut table = self.0.lock();
-        for child in table.live.values() {
+        let others = opened.iter().filter(|it| !table.live.contains_key(it.id()));
+        for child in table.live.values().chain(others) {
             let message = Message::Inherit(Box::new(inheritance.clone()));
             if let Err(error) = child.post(message) {
                 tracing::warn!(session = %child.id(), %error, "an agent did not learn what its parent has");

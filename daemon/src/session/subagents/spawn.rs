@@ -50,6 +50,13 @@ pub(in crate::session) struct ParentAtStart {
     _starting: Starting,
 }
 
+impl ParentAtStart {
+    /// Returns what a sub-agent inherits.
+    pub(super) fn into_inheritance(self) -> Inheritance {
+        self.inheritance
+    }
+}
+
 /// The parent session of the sub-agents.
 struct Parent(Arc<ParentParts>);
 

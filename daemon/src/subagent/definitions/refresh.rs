@@ -10,7 +10,6 @@ use parking_lot::Mutex;
 
 use super::{ProjectTrust, Roster, RosterInput};
 use crate::discovery::Host;
-use crate::discovery::agents::AgentOrigin;
 
 /// The agents that may be started, as the last message found them.
 #[derive(Clone, Default)]
@@ -72,20 +71,13 @@ impl RosterRefresh {
         };
         let mut input = RosterInput::of_session(&self.options, &self.cwd, host, ProjectTrust::None);
         input.plugins.extend(self.plugins.iter().cloned());
-        let Some(mut found) = look(input.clone()).await else {
+        if !input.projects.is_empty() {
+            // Also if there are no agents now: a folder may be trusted with the guards of some.
+            input.trust = self.trust().await;
+        }
+        let Some(mut found) = look(input).await else {
             return Vec::new();
         };
-        // Most projects define no agents, and then it does not matter.
-        let defined = found
-            .custom()
-            .any(|agent| agent.origin == AgentOrigin::Project);
-        if defined {
-            let trusted = RosterInput {
-                trust: self.trust().await,
-                ..input
-            };
-            found = look(trusted).await.unwrap_or(found);
-        }
         let tools: Vec<&str> = self.tools.iter().map(String::as_str).collect();
         found.check_tools(&tools);
         let found = Arc::new(found);

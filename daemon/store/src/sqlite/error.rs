@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use rusqlite::ErrorCode;
 use thiserror::Error;
 
-use super::Location;
+use super::{Location, lock_holder};
 use crate::{Cause, StoreError};
 
 /// Why a database could not be opened. It names the file, because a person has to deal with it.
@@ -143,6 +143,14 @@ impl Failure {
             // A person has to deal with the file.
             StoreError::Corrupt { cause, .. } => StoreError::Corrupt {
                 place: format!("the database {}", location.path().display()),
+                cause,
+            },
+            // A person has to find the program.
+            StoreError::Busy { place, cause } => StoreError::Busy {
+                place: match lock_holder::of(location.path()) {
+                    Some(holder) => format!("{place} (see {holder})"),
+                    None => place,
+                },
                 cause,
             },
             other => other,

@@ -46,6 +46,36 @@ const COMMANDS: &[&str] = &[
     "yes one | head -n 100000 | sort -S 32k -T \"$TMPDIR\" | tail -n 1",
 ];
 
+/// Opens a file that it may only read, and locks it.
+const LOCK: &str = "python3 -c \"import fcntl; fcntl.lockf(open('../loopd.db-shm', 'rb'), \
+                    fcntl.LOCK_SH | fcntl.LOCK_NB)\"";
+
+#[tokio::test]
+async fn the_database_of_the_daemon_cannot_be_opened() {
+    let project = Project::new().await;
+    for name in ["loopd.db", "loopd.db-shm", "loopd.db-wal", "config.toml"] {
+        std::fs::write(project.folder.path().join(name), "x").unwrap();
+    }
+    std::fs::create_dir(project.folder.path().join("sessions")).unwrap();
+    std::fs::write(project.folder.path().join("sessions/loopd.db"), "x").unwrap();
+    for backend in BACKENDS {
+        for command in [
+            LOCK,
+            "cat ../loopd.db",
+            "cat < ../loopd.db-wal",
+            "cat $PWD/../loopd.db",
+        ] {
+            let mut shell = project.confined(backend).await;
+            let (said, end) = run(&mut shell, command).await;
+            assert_eq!(end, CommandEnd::Exited(1), "{backend:?}: {command}\n{said}");
+            assert!(said.contains("Permission denied"), "{command}\n{said}");
+        }
+        let mut shell = project.confined(backend).await;
+        let (said, end) = run(&mut shell, "cat ../config.toml ../sessions/loopd.db").await;
+        assert_eq!(end, CommandEnd::Exited(0), "{backend:?}: {said}");
+    }
+}
+
 #[tokio::test]
 async fn commands_that_only_look_work() {
     let project = Project::new().await;

@@ -237,3 +237,13 @@ fn an_answer_of_another_kind_does_not_count() {
         answer_plan("r-b", json!({"approved": true}))
     });
 }
+
+#[test]
+fn what_a_person_says_with_the_approval_reaches_the_model() {
+    let next = crate::texts::PlanNext::Begin(Mode::Interactive);
+    let said = crate::texts::plan_approved(next, Some(" only in src "), None);
+    assert!(said.ends_with("The user says: only in src"), "{said}");
+    let next = crate::texts::PlanNext::Wait;
+    let unsaid = crate::texts::plan_approved(next, Some(" "), None);
+    assert!(!unsaid.contains("The user says"), "{unsaid}");
+}

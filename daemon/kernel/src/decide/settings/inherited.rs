@@ -1,9 +1,10 @@
 //! What a sub-agent has from its parent and what therefore nobody changes in its own session.
 
 use loopd_proto::id::SessionId;
-use loopd_proto::session::SessionOptions;
+use loopd_proto::session::{Mode, SessionOptions};
 
 use crate::command::{DecideEnv, Refusal};
+use crate::policy::planning::Planning;
 use crate::state::State;
 
 /// Refuses a change in a sub-agent, where only what its parent has counts, also in one that rests: it
@@ -17,6 +18,22 @@ pub(in crate::decide) fn check(
         return Err(refusal(state, what, env));
     }
     Ok(())
+}
+
+/// Refuses a message that wants a sub-agent to work in another mode than its parent lets it.
+pub(in crate::decide) fn keeps_mode(
+    state: &State,
+    wanted: Mode,
+    env: &DecideEnv<'_>,
+) -> Result<(), Refusal> {
+    let now = match env.planning(state) {
+        Planning::Parent => Mode::Plan,
+        Planning::No | Planning::Mode | Planning::Agent => state.mode,
+    };
+    if wanted == now {
+        return Ok(());
+    }
+    check(state, "mode", env)
 }
 
 /// Refuses other tools than those that the sub-agent was started with.

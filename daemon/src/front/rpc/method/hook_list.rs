@@ -6,8 +6,9 @@ use loopd_proto::params::hook_list::{
     DiscoveredHook, DiscoveredHooks, HookActionKind, HookList, HookListParams, HooksParams,
     ListedHook, ListedHookState,
 };
+use loopd_proto::session::SessionOptions;
 
-use super::discover::{places, shown};
+use super::discover::{host, look, places, shown};
 use super::discovery_problems::describe;
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
@@ -15,14 +16,16 @@ use crate::discovery::hooks::{HookAction, HookOrigin, HookPlaces, UserHookPlaces
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::hook_times::HookTimes;
-use crate::trust::{GatedHook, GatedHooks, HookState, load_hooks, project_root};
+use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
+use crate::trust::{GatedHook, GatedHooks, HookState, hold_above, load_hooks, project_root};
 
 pub(super) async fn list(context: Context, params: HookListParams) -> Result<HookList, RpcError> {
     let named = params.cwd.map(|path| vec![path]);
     let named = places(&context, "cwd", named.as_deref())?;
     let cwd = named.into_iter().next();
     let cwd = cwd.unwrap_or_else(|| context.connection.launch().cwd.clone());
-    let found = load(&context, &cwd).await;
+    let mut found = load(&context, &cwd).await;
+    add_agents(&context, &cwd, &mut found).await?;
     let times = &context.app.services.hook_times;
     Ok(HookList {
         hooks: found.hooks.iter().map(|hook| listed(hook, times)).collect(),
@@ -32,8 +35,35 @@ pub(super) async fn list(context: Context, params: HookListParams) -> Result<Hoo
 
 /// Loads the hooks for sessions that this client opens in a directory.
 pub(super) async fn load(context: &Context, cwd: &Path) -> GatedHooks {
-    let places = places_of(context, cwd);
-    load_hooks(context.app.services.store.as_ref(), places, Vec::new()).await
+    let mut places = places_of(context, cwd);
+    let store = context.app.services.store.as_ref();
+    hold_above(store, &mut places).await;
+    load_hooks(store, places, Vec::new()).await
+}
+
+/// Adds the hooks of agents that sessions in this directory may start or work as.
+async fn add_agents(context: &Context, cwd: &Path, found: &mut GatedHooks) -> Result<(), RpcError> {
+    let store = context.app.services.store.as_ref();
+    let trust = ProjectTrust::read(store, cwd).await?;
+    let options = SessionOptions {
+        enable_config_discovery: Some(true),
+        ..SessionOptions::default()
+    };
+    let mut agents = RosterInput::of_session(&options, cwd, host(context), trust);
+    agents.plugins.extend(context.connection.launch().plugins());
+    let roster = look(move || definitions::load(&agents)).await?;
+    for own in roster.hooks() {
+        found.hooks.extend(own.hooks.iter().map(|hook| GatedHook {
+            hook: hook.clone(),
+            state: if hook.missing {
+                HookState::Missing
+            } else {
+                HookState::Runs
+            },
+        }));
+    }
+    found.problems.extend_from_slice(roster.hook_problems());
+    Ok(())
 }
 
 fn places_of(context: &Context, cwd: &Path) -> HookPlaces {
@@ -118,7 +148,12 @@ fn listed(gated: &GatedHook, times: &HookTimes) -> ListedHook {
     let time = times.of(&hook.hash);
     let matcher = hook.matcher.to_string();
     let (state, why) = match &gated.state {
-        HookState::Runs => (ListedHookState::Runs, None),
+        HookState::Runs => {
+            let why = hook.unusable.as_ref();
+            let why =
+                why.map(|why| format!("it cannot be used, and what it guards is denied: {why}"));
+            (ListedHookState::Runs, why)
+        }
         HookState::NotTrusted { changed } => {
             let why = if *changed {
                 "new or changed since its folder was trusted; see `loop trust`"

@@ -12,6 +12,7 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::limit;
 use loopd_kernel::command::{Answer, Command, LogLevel};
+use loopd_kernel::policy::planning::Planning;
 
 pub(super) async fn name(context: Context, params: Of) -> Result<NameResult, RpcError> {
     let session = context.session(&params.session_id)?;
@@ -54,7 +55,12 @@ pub(super) async fn set_name_auto(
 
 pub(super) async fn mode(context: Context, params: Of) -> Result<Mode, RpcError> {
     let session = context.session(&params.session_id)?;
-    Ok(session.state(|state| state.mode).await?)
+    let mode = session.view(|view| match view.planning {
+        // A session above is in plan mode, or its agent only plans.
+        Planning::Parent => Mode::Plan,
+        Planning::No | Planning::Mode | Planning::Agent => view.state.mode,
+    });
+    Ok(mode.await?)
 }
 
 pub(super) async fn set_mode(context: Context, params: ModeParams) -> Result<ModeResult, RpcError> {
