@@ -205,12 +205,11 @@ impl TreeBudget {
         };
         tokio::pin!(answer);
         let soon = tokio::time::timeout(BEFORE_NOTICE, &mut answer).await;
-        let answered = match soon {
-            Ok(answered) => Ok(answered),
-            Err(_) => {
-                waits();
-                tokio::time::timeout(LONGEST_WAIT, answer).await
-            }
+        let answered = if let Ok(answered) = soon {
+            Ok(answered)
+        } else {
+            waits();
+            tokio::time::timeout(LONGEST_WAIT, answer).await
         };
         match answered {
             Ok(Ok(decided)) => decided.map_err(ReserveError::Refused),

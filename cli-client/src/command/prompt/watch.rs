@@ -31,7 +31,7 @@ pub(crate) enum Work {
         until_idle: UntilIdle,
     },
     /// The commands that a run has left in the background.
-    Background(Background),
+    Background(Box<Background>),
 }
 
 impl Work {
@@ -124,10 +124,10 @@ pub(crate) async fn watch(
     let (failed, outcome) = match work {
         Work::Message(turn) => {
             let mut finished = turn.finish();
-            if let (Ok(reply), Answers::Own(_)) = (&mut finished, answers) {
-                if let Some(outcome) = watching.follow_background(reply).await? {
-                    return Ok(outcome);
-                }
+            if let (Ok(reply), Answers::Own(_)) = (&mut finished, answers)
+                && let Some(outcome) = watching.follow_background(reply).await?
+            {
+                return Ok(outcome);
             }
             watching.end_run(&finished)?;
             let failed = finished.is_err();
@@ -251,7 +251,7 @@ impl Watching<'_> {
                     .notice(&self.app.terminal.styled(Style::Dim, &told));
             }
             self.last = None;
-            let mut work = Work::Background(wait);
+            let mut work = Work::Background(Box::new(wait));
             if let Some(outcome) = self.follow(&mut work).await? {
                 if outcome == Outcome::TimedOut {
                     let words = self.limits.words(outcome, self.session.id());
