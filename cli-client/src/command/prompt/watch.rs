@@ -141,7 +141,9 @@ pub(crate) async fn watch(
         Work::Message(turn) => {
             let finished = turn.finish();
             renderer.end_run(finished.as_ref().ok().map(answer).as_deref())?;
-            (finished.is_err(), outcome_of(app, finished, was_shown))
+            // Whoever has stopped it here knows why it has no answer.
+            let known = was_shown || interrupted || limits.stopped().is_some();
+            (finished.is_err(), outcome_of(app, finished, known))
         }
         Work::Command { begun, until_idle } => {
             let finished = until_idle.finish();
