@@ -108,7 +108,7 @@ impl Renderer {
     pub(crate) fn end_turn(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Json { .. } => Ok(()),
-            Self::Text(text) => text.tell_abort(),
+            Self::Text(text) => text.end_turn(),
         }
     }
 

@@ -321,7 +321,7 @@ impl Subagents {
             })
             .await;
         }
-        let had_commands = self.stop_kept(&place.id).await;
+        let had_commands = self.stop_kept(&place.id, by).await;
         self.table().runs.remove(&place.id);
         place.give_up();
         is_idle || had_commands

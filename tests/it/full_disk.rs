@@ -315,3 +315,45 @@ async fn ten_full_disks_during_turns_lose_nothing_that_was_acknowledged() {
     assert!(session.count("session.error") <= 10);
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn work_that_a_client_wants_to_continue_goes_on_when_there_is_room_again() {
+    let commits = Commits::default();
+    let script = Script::answering(|request| match request.last_results().len() {
+        0 => Turn::any().calls([call(
+            "c",
+            "bash",
+            json!({"command": "touch began; sleep 600"}),
+        )]),
+        _ => Turn::any().says("answered"),
+    })
+    .await;
+    let builder = Daemon::builder().script(script).commits(&commits).yolo();
+    let mut daemon = builder.start().await;
+    let mut session = daemon.client().create(json!({})).await;
+    let message = json!({"prompt": "go", "messageId": "m"});
+    session.call("session.send", message.clone()).await;
+    session.next("tool.execution_start").await;
+    daemon.restart().await;
+    // What the kill interrupted is closed in the log. The disk is full when the work is to go on.
+    let mut woken = commits.hold("loopd.woken");
+    let options = json!({"continuePendingWork": true, "disableResume": true});
+    let client = daemon.client();
+    let mut session = client.resume(&session.id, options).await;
+    woken.reached().await;
+    commits.fill_disk();
+    woken.fail();
+    session.next("session.error").await;
+    let status = client.call("loopd.daemonStatus", json!({})).await;
+    assert_eq!(status["sessions"][0]["activity"], "working", "{status}");
+    // Whoever waited for the answer asks again on the new connection.
+    let mut again = message;
+    again["sessionId"] = json!(session.id);
+    let waits = client.start("session.sendAndWait", again);
+    commits.free_disk();
+    let answered = waits.await.unwrap();
+    let answered = answered["response"]["data"]["content"].clone();
+    assert_eq!(answered, "answered");
+    session.next("session.idle").await;
+    daemon.finish().await;
+}

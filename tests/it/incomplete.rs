@@ -119,3 +119,49 @@ async fn the_files_that_cannot_be_used_are_listed() {
     assert!(message.contains("from 1"), "{message}");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_call_that_was_cut_does_not_run_and_the_model_is_told_why() {
+    for (reason, kind) in CUTS {
+        let half =
+            call("w", "create", json!({})).raw_arguments("{\"path\":\"made\",\"file_text\":\"abc");
+        let daemon = Daemon::playing([
+            Turn::user("go").calls([half]).stops_by(reason),
+            Turn::any().says("I try again"),
+        ])
+        .await;
+        let mut session = daemon.client().create(json!({})).await;
+        session.send("go").await;
+        let warning = session.next("session.warning").await;
+        assert_eq!(warning["data"]["warningType"], kind);
+        session.next("session.idle").await;
+        let result = daemon.script().last_request().last_results().remove(0);
+        assert!(
+            result.contains("was not run") && result.contains("cut"),
+            "{result}"
+        );
+        assert!(!result.contains("invalid type"), "{result}");
+        assert!(!daemon.file("made").exists());
+        daemon.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn after_a_whole_call_of_a_cut_answer_the_model_reads_that_more_is_missing() {
+    let first = call("a", "glob", json!({"pattern": "*.one"}));
+    let second = call("b", "glob", json!({"pattern": "*.two"}));
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([first, second]).stops_by("length"),
+        Turn::any().says("I go on"),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("go").await;
+    let results = daemon.script().last_request().last_results();
+    assert!(!results[0].contains("cut off"), "{results:?}");
+    assert!(
+        results[1].contains("cut off at the limit of output tokens"),
+        "{results:?}"
+    );
+    daemon.finish().await;
+}

@@ -118,3 +118,23 @@ async fn a_form_is_closed_when_its_asker_is_gone() {
     assert_eq!(daemon.state(&reading.id).await.questions.forms().count(), 0);
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_joiner_that_wants_to_allow_everything_is_told_that_others_decide_it() {
+    let daemon = Daemon::playing([]).await;
+    let session = daemon.client().create(json!({})).await;
+    let options = loopd::launch::LaunchOptions {
+        yolo: true,
+        ..Default::default()
+    };
+    let work = daemon.work().to_owned();
+    let launch = loopd::launch::Launch::new(work, std::collections::BTreeMap::new(), options);
+    let client = daemon.client_of(std::sync::Arc::new(launch));
+    let mut joiner = client.resume(&session.id, json!({})).await;
+    let kept = joiner.next("session.info").await;
+    assert_eq!(kept["data"]["infoType"], "settings_kept");
+    let told = kept["data"]["message"].as_str().unwrap();
+    assert!(told.contains("--yolo"), "{told}");
+    assert!(!told.contains("its settings stay"), "{told}");
+    daemon.finish().await;
+}

@@ -2,6 +2,7 @@
 //! about. What those files share is here.
 
 mod catalogue;
+mod closed;
 mod cut_short;
 mod fork;
 mod joined;

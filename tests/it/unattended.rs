@@ -168,3 +168,38 @@ async fn an_open_question_keeps_the_daemon_until_it_is_answered_or_nobody_comes(
     assert_eq!(daemon.app.services.keep_alive.reasons().waiting, 0);
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_command_that_waits_for_input_is_stopped_and_the_model_is_told_why() {
+    let command =
+        json!({"command": "read -p 'continue? ' x", "shellId": "build", "initial_wait": 1});
+    let script = Script::play([
+        Turn::user("go").calls([call("c", "bash", command)]),
+        Turn::any().says("it asks"),
+        Turn::user("again").says("so it was stopped"),
+    ])
+    .await;
+    let builder = Daemon::builder().script(script).yolo();
+    let daemon = builder.env("LOOPD_UNATTENDED_TIMEOUT", "0").start().await;
+    let client = daemon.client();
+    let mut session = client.create(json!({})).await;
+    session.ask("go").await;
+    client.vanish().await;
+    no_reason_to_stay(&daemon).await;
+    let mut resumed = daemon.client().resume(&session.id, json!({})).await;
+    let messages = resumed.messages().await;
+    let closed = messages
+        .iter()
+        .find(|event| event["type"] == "session.info");
+    let text = closed.expect("the end is recorded")["data"]["message"].to_string();
+    assert!(text.contains("waited for input"), "{text}");
+    assert!(!text.contains("no command ran"), "{text}");
+    resumed.ask("again").await;
+    let request = daemon.script().last_request();
+    let all = serde_json::to_string(request.messages()).unwrap();
+    assert!(
+        all.contains("it waited for input and no user was there"),
+        "{all}"
+    );
+    daemon.finish().await;
+}

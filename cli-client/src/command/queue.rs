@@ -11,6 +11,8 @@ use crate::terminal::sanitize;
 
 /// How many characters of a message are shown.
 const TEXT_CHARS: usize = 100;
+/// How many characters of the name of its sender are shown.
+const SENDER_CHARS: usize = 24;
 
 pub(crate) async fn run(
     app: &App,
@@ -65,24 +67,45 @@ pub(super) async fn join(
 async fn list(app: &App, session: &Session) -> anyhow::Result<()> {
     let pending = session.pending_items().await?;
     if app.options.json {
-        for item in &pending.items {
+        for item in waiting(&pending) {
             app.terminal.print(&(serde_json::to_string(item)? + "\n"))?;
         }
         return Ok(());
     }
-    if pending.items.is_empty() {
+    if waiting(&pending).next().is_none() {
         app.terminal.notice("nothing waits");
     }
+    for item in &pending.steering_items {
+        app.terminal.print(&line("now", item))?;
+    }
     for (position, item) in pending.items.iter().enumerate() {
-        let text: String = sanitize(&item.display_text)
-            .replace('\n', " ⏎ ")
-            .chars()
-            .take(TEXT_CHARS)
-            .collect();
         app.terminal
-            .print(&format!("{:>3}  {}  {text}\n", position + 1, item.id))?;
+            .print(&line(&(position + 1).to_string(), item))?;
     }
     Ok(())
+}
+
+/// Returns everything that waits: first what the running turn takes next, then the queue.
+fn waiting(pending: &Pending) -> impl Iterator<Item = &PendingItem> {
+    pending.steering_items.iter().chain(&pending.items)
+}
+
+/// Describes an item that waits: its place, its id, who sent it, and its text.
+fn line(place: &str, item: &PendingItem) -> String {
+    let text: String = sanitize(&item.display_text)
+        .replace('\n', " ⏎ ")
+        .chars()
+        .take(TEXT_CHARS)
+        .collect();
+    let sender = item
+        .sent_by
+        .as_ref()
+        .and_then(|sender| sender.name.as_deref());
+    let sender: String = sanitize(sender.unwrap_or("-"))
+        .chars()
+        .take(SENDER_CHARS)
+        .collect();
+    format!("{place:>3}  {}  {sender}  {text}\n", item.id)
 }
 
 async fn change(app: &App, session: &Session, what: QueueVerb) -> anyhow::Result<()> {
@@ -118,15 +141,22 @@ async fn change(app: &App, session: &Session, what: QueueVerb) -> anyhow::Result
         }
         QueueVerb::Withdraw { item } => {
             let id = find(&pending, &item)?;
-            let mut items = pending.items.iter();
-            let text = items
+            let text = waiting(&pending)
                 .find(|it| it.id == *id)
                 .map(|it| it.display_text.clone());
             if !session.withdraw(id, text.unwrap_or_default()).await? {
                 bail!("it was not taken back: its text has changed, or a model may have read it");
             }
         }
-        QueueVerb::Clear => session.clear_queue().await?,
+        QueueVerb::Clear => {
+            session.clear_queue().await?;
+            let removed = waiting(&pending).count();
+            app.terminal.notice(&match removed {
+                0 => "nothing waited".to_owned(),
+                1 => "1 item was removed".to_owned(),
+                several => format!("{several} items were removed"),
+            });
+        }
     }
     Ok(())
 }
@@ -148,7 +178,7 @@ fn find<'a>(pending: &'a Pending, meant: &str) -> anyhow::Result<&'a MessageId> 
         return Ok(&item.id);
     }
     let fits = |item: &&PendingItem| item.id.as_str().starts_with(meant);
-    let fitting: Vec<&PendingItem> = pending.items.iter().filter(fits).collect();
+    let fitting: Vec<&PendingItem> = waiting(pending).filter(fits).collect();
     match fitting.as_slice() {
         [item] => Ok(&item.id),
         [] => bail!("nothing that waits is `{meant}`; see loop queue"),

@@ -65,6 +65,12 @@ pub(crate) fn line(event: &Event) -> String {
             crate::answer::describe(&asked.permission_request)
         }
         Body::Durable(Durable::SessionError(failure)) => failure.message.clone(),
+        Body::Durable(Durable::SessionInfo(info)) => info.message.clone(),
+        Body::Durable(Durable::SessionWarning(warning)) => warning.message.clone(),
+        Body::Durable(Durable::Abort(abort)) => {
+            let by = abort.aborted_by.as_ref().and_then(|by| by.name.as_ref());
+            by.map_or_else(String::new, |by| format!("by {by}"))
+        }
         Body::Durable(Durable::TaskComplete(said)) => {
             let parts = [said.summary.as_deref(), said.reason.as_deref()];
             parts.into_iter().flatten().collect::<Vec<_>>().join("; ")

@@ -22,14 +22,19 @@ enum Answers {
     Last,
 }
 
+/// What is said of a turn that ended early although nobody aborted it.
+const INTERRUPTED: &str = "interrupted: the session or its daemon stopped";
+
 /// Writes events as text.
 pub(crate) struct Text {
     pub(super) terminal: Terminal,
     users: UserMessages,
     hidden: HashSet<MessageId>,
     answers: Answers,
-    /// Whether the turn was aborted and nothing has said so yet.
-    aborted: bool,
+    /// What is to be said of the turn that was aborted.
+    aborted: Option<&'static str>,
+    /// Whether a turn has begun since the session was last idle.
+    is_at_work: bool,
     /// The message that is being streamed to a screen, and what of it is shown.
     streamed: Option<(MessageId, String)>,
     /// Whether the answer stopped in the middle of a line.
@@ -57,7 +62,8 @@ impl Text {
             users,
             hidden: HashSet::new(),
             answers: Answers::All,
-            aborted: false,
+            aborted: None,
+            is_at_work: false,
             streamed: None,
             line_open: false,
             pending_notices: Vec::new(),
@@ -100,6 +106,7 @@ impl Text {
         if begins_work(&event.body) {
             // The aborted turn is over, whatever comes of this one.
             self.tell_abort()?;
+            self.is_at_work = true;
         }
         self.note_whose(&event.body)?;
         if self.is_other() && is_work(&event.body) {
@@ -122,7 +129,10 @@ impl Text {
             }
             Body::Ephemeral(Ephemeral::Usage(usage)) => self.usage.add(usage),
             Body::Ephemeral(Ephemeral::SessionIdle(idle)) => {
-                self.aborted |= idle.aborted == Some(true);
+                if idle.aborted == Some(true) && std::mem::take(&mut self.is_at_work) {
+                    self.aborted.get_or_insert(INTERRUPTED);
+                }
+                self.is_at_work = false;
                 self.tell_abort()?;
                 if let Some(line) = std::mem::take(&mut self.usage).line() {
                     self.note(Style::Dim, &line)?;
@@ -175,16 +185,22 @@ impl Text {
 
     /// Says that the turn was aborted, once.
     pub(super) fn tell_abort(&mut self) -> anyhow::Result<()> {
-        if std::mem::take(&mut self.aborted) {
-            self.note(Style::Bad, "aborted")?;
+        if let Some(said) = self.aborted.take() {
+            self.note(Style::Bad, said)?;
         }
         Ok(())
+    }
+
+    /// Ends what was shown so far: what comes next belongs to no turn before it.
+    pub(super) fn end_turn(&mut self) -> anyhow::Result<()> {
+        self.is_at_work = false;
+        self.tell_abort()
     }
 
     fn show_durable(&mut self, event: &Durable) -> anyhow::Result<()> {
         match event {
             Durable::Abort(_) => {
-                self.aborted = !self.is_other();
+                self.aborted = (!self.is_other()).then_some("aborted");
                 Ok(())
             }
             Durable::UserMessage(message) if message.is_autopilot_continuation == Some(true) => {

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use loopd_sdk::{Client, SessionConfig};
 
 use crate::home::{Home, RunOutput, read_until, stderr};
+use crate::terminal::OnTerminal;
 
 /// Starts a turn that waits in a command, sends the session another message, and aborts the turn.
 /// Returns the id of the session.
@@ -74,4 +75,25 @@ fn an_abort_is_told_before_the_message_that_waited_behind_it() {
     let id = aborted_turn(&home, Some("run echo OTHERS"));
     let said = attached(&home, &id, "run echo fine\n");
     assert_told_before_success(&said, "> run echo OTHERS");
+}
+
+#[test]
+fn an_idle_session_whose_daemon_dies_was_not_aborted() {
+    let home = Home::new();
+    home.prints(&["run echo one"]);
+    let id = home.last_session();
+    let mut attached = OnTerminal::start(home.command(&["attach", &id]));
+    attached.read_until("leave it with Ctrl-C");
+    let status = home.prints(&["daemon", "status"]);
+    let (_, process) = status.split_once("process ").unwrap();
+    let (process, _) = process.split_once(',').unwrap();
+    let killed = std::process::Command::new("kill")
+        .args(["-9", process])
+        .status();
+    assert!(killed.unwrap().success());
+    // What is typed is not what is printed.
+    attached.types("run echo t'w'o\n");
+    let shown = attached.read_until("two");
+    assert!(!shown.contains("aborted"), "{shown}");
+    assert!(!shown.contains("interrupted"), "{shown}");
 }

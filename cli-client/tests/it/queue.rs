@@ -2,7 +2,8 @@
 
 use std::process::Stdio;
 
-use loopd_sdk::{Client, SessionConfig, Wait};
+use loopd_sdk::proto::params::session::SendMode;
+use loopd_sdk::{Client, Message, SessionConfig, Wait};
 use loopd_tests::{Gate, Turn};
 
 use crate::home::{Home, interrupt, read_until, stderr};
@@ -93,7 +94,11 @@ fn ctrl_c_stops_no_turn_of_another_client_and_loop_abort_does() {
     while home.prints(&["queue", "--session", id]).is_empty() {}
     let mut err = stderr(&mut ours);
     interrupt(&ours);
-    read_until(&mut err, "the session is kept");
+    let told = read_until(&mut err, "the session is kept");
+    assert!(
+        !told.contains("somebody"),
+        "we stopped it ourselves: {told}"
+    );
     assert_eq!(ours.wait().unwrap().code(), Some(130));
     assert_eq!(home.prints(&["queue", "--session", id]), "", "ours is gone");
     let status = home.prints(&["sessions"]);
@@ -118,4 +123,49 @@ fn loop_abort_says_that_nothing_ran() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains("nothing was stopped"), "{said:?}");
     assert!(!said.err.contains("told to stop"), "{said:?}");
+}
+
+#[test]
+fn a_steering_message_is_listed_with_its_sender_and_can_be_taken_back() {
+    let home = Home::new();
+    let gate = Gate::new();
+    let model = holding(&gate);
+    let mut first = model.start(&home, &["one"]);
+    model.asked(1);
+    let id = home.last_session();
+    let steer = |text: &str| {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let client = Client::connect(home.connect_options()).await.unwrap();
+            let config = SessionConfig::new().leave_permissions_open();
+            let session = client.watch(id.as_str(), config).await.unwrap();
+            let message = Message {
+                mode: SendMode::Immediate,
+                ..text.into()
+            };
+            let sent = session.send(message).await.unwrap();
+            drop(session);
+            client.close().await;
+            sent.to_string()
+        })
+    };
+    let queue = |args: &[&str]| home.run(&[&["queue", "--session", &id], args].concat());
+    let message = steer("rather left");
+    let list = queue(&[]);
+    assert!(
+        list.out.contains("now") && list.out.contains("rather left"),
+        "{list:?}"
+    );
+    assert!(!list.err.contains("nothing waits"), "{list:?}");
+    let json = home.prints(&["--json", "queue", "--session", &id]);
+    assert!(json.contains(&message), "{json}");
+    let taken = queue(&["withdraw", &message]);
+    assert_eq!(taken.code, 0, "{taken:?}");
+    assert!(queue(&[]).err.contains("nothing waits"));
+    steer("or right");
+    let cleared = queue(&["clear"]);
+    assert!(cleared.err.contains("1 item was removed"), "{cleared:?}");
+    gate.open();
+    assert!(first.wait().unwrap().success());
+    model.finish();
 }

@@ -426,10 +426,10 @@ impl Shells {
         });
     }
 
-    /// Records that the model knows how the command ends, unless a user ends it: the model was promised
-    /// to be told of the end.
+    /// Records that the model knows how the command ends, unless a user ends it or nobody attends it:
+    /// the model was promised to be told of the end.
     async fn stopped_knowingly(&self, id: &ShellId, reason: CloseReason) {
-        if reason != CloseReason::Cancelled {
+        if !matches!(reason, CloseReason::Cancelled | CloseReason::Unattended) {
             self.record_delivered(id).await;
         }
     }
@@ -517,8 +517,10 @@ fn stopped_end(reason: CloseReason) -> TaskEnd {
         CloseReason::Finished
         | CloseReason::Stopped
         | CloseReason::MadeRoom
-        | CloseReason::Unattended
         | CloseReason::Lost => "it was stopped",
+        CloseReason::Unattended => {
+            "it was stopped because it waited for input and no user was there for a long time"
+        }
         CloseReason::PlanModeEnded => "it was stopped because plan mode ended",
     })
 }

@@ -57,6 +57,30 @@ impl AnswerCut {
         }
     }
 
+    /// Returns the result of a call whose arguments are not whole: the model has to make it again.
+    pub fn told_of_cut_call(self) -> String {
+        format!(
+            "The call was not run: {}, so its arguments are not complete. Make it again; write large files \
+             in several smaller calls.",
+            self.happened()
+        )
+    }
+
+    /// Returns the note after the result of the last call of an answer that was cut.
+    pub(crate) fn told_after_calls(self) -> String {
+        format!(
+            "[{}, so what you meant to say or call after this call is missing.]",
+            self.happened()
+        )
+    }
+
+    fn happened(self) -> &'static str {
+        match self {
+            Self::Length => "Your answer was cut off at the limit of output tokens",
+            Self::ContentFilter => "The content filter of the provider cut your answer off",
+        }
+    }
+
     /// Returns the note for the agent that started the one whose answer was cut.
     pub fn told_to_parent(self) -> &'static str {
         match self {

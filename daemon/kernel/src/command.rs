@@ -51,7 +51,7 @@ use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion
 
 pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef};
 pub use fleet::{FleetOrder, WorkerOrder};
-pub use life::{AdoptAsSubagent, Create, Resume};
+pub use life::{AdoptAsSubagent, Create, Resume, Shutdown};
 pub use messages::{
     AbortRequest, AbortWaiting, LostCall, ModelFailure, ModelReplied, Prepared, PreparedMessage,
     Send, SendPlace,
@@ -178,11 +178,10 @@ pub enum Command {
     AdoptAsSubagent(Box<AdoptAsSubagent>),
     Send(Send),
     Abort(AbortRequest),
-    Suspend,
-    /// The session shuts down; its log stays. `error` says why, if an error is the reason.
-    Shutdown {
-        error: Option<String>,
-    },
+    /// Stop all work and keep everything. The session fills in how far its agents got.
+    Suspend(Vec<RecoveredOutcome>),
+    /// The session shuts down; its log stays.
+    Shutdown(Shutdown),
     EnqueueCommand {
         command: String,
         runner: CommandRunner,

@@ -53,8 +53,8 @@ pub fn decide(
         Command::Recover(recovered) => Ok(life::recover(state, recovered, env)),
         Command::CloseCopied => Ok(life::close_copied(state, env)),
         Command::AdoptAsSubagent(subagent) => Ok(agents::enlist(state, *subagent)),
-        Command::Suspend => Ok(life::suspend(state, env)),
-        Command::Shutdown { error } => Ok(life::shutdown(state, error, env)),
+        Command::Suspend(agents) => Ok(life::suspend(state, agents, env)),
+        Command::Shutdown(shutdown) => Ok(life::shutdown(state, shutdown, env)),
 
         Command::SetSubagents(subagents) => {
             settings::inherited::check(state, "settings for sub-agents", env)?;

@@ -2,6 +2,7 @@
 //!
 //! Recorded conversations contain them. If a sentence changes, old recordings no longer match.
 
+mod agent;
 mod autopilot;
 pub(crate) mod fleet;
 mod notice;
@@ -18,6 +19,10 @@ use loopd_proto::permission::PermissionRequest;
 pub(crate) const USAGE_ESTIMATED: &str = "What a model call used is not known: the provider did not report it or reported what cannot be, or a reply broke off. \
      Such calls count with an estimate under the limits of this session, a token for every four bytes.";
 
+pub(crate) use agent::agent_lost;
+pub use agent::{
+    AGENT_CLOSED, AGENT_LOG_GONE, AGENT_LOST, AgentRun, started_facts, status_of, worked_in,
+};
 pub use autopilot::NO_TASK_TO_COMPLETE;
 pub(crate) use autopilot::{
     AUTOPILOT_WITHOUT_TOOL, COMPLETED_BY_SUBAGENT, GO_ON, OTHER_CALL_FAILED, STOPPED_BY_LIMIT,
@@ -36,7 +41,6 @@ pub use planning::{plan_mode, refused_while_planning};
 pub(crate) use room::left_out;
 
 use crate::guards::ClientGuards;
-use crate::tasks::Task;
 
 /// What people are told when calls wait for clients whose hooks guard the session.
 pub(crate) fn guard_absent(missing: &ClientGuards, above: Option<&SessionId>) -> String {
@@ -168,28 +172,6 @@ pub(crate) const SHELL_LOST: &str =
 /// Why a background command has no exit code: it ended with the session.
 pub(crate) const SHELL_CLOSED: &str = "it was stopped because the session was closed";
 
-/// Why an agent has no answer: it ended with the daemon.
-pub const AGENT_LOST: &str = "it was interrupted because the daemon stopped";
-
-/// The result of a call that waited for an agent when the daemon stopped.
-pub(crate) fn agent_lost(task: &Task, why: &str, said: Option<&str>) -> String {
-    let said = match said.map(str::trim).filter(|said| !said.is_empty()) {
-        Some(said) => format!("The last it said:\n\n{}", end_of(said, LONGEST_LEFT)),
-        None => "It had not said anything yet.".to_owned(),
-    };
-    let copy = task.agent().and_then(|work| work.worktree.as_ref());
-    let copy = copy.map(|copy| format!("\n\nIt worked in the worktree {}.", copy.path));
-    format!(
-        "The agent {} did not finish: {why}. {said}{}\n\nwrite_agent with agent_id \"{}\" lets it go on from there.",
-        task.id,
-        copy.unwrap_or_default(),
-        task.id
-    )
-}
-
-/// Why an agent has no answer: its session was closed.
-pub(crate) const AGENT_CLOSED: &str = "it was stopped because the session was closed";
-
 /// The result, in a fork, of the calls that created it. It is the same in each fork, so that all
 /// forks share one beginning.
 pub(crate) const FORKED: &str = "This call continues in the conversation that this one was forked from. Its result is not needed here.";
@@ -254,9 +236,6 @@ pub(crate) const REJECTED_BY_USER: &str = "The user rejected this tool call.";
 pub(crate) fn rejected_with_feedback(feedback: &str) -> String {
     format!("{REJECTED_BY_USER} User feedback: {feedback}")
 }
-
-/// Why an agent cannot go on: its own log is not there.
-pub const AGENT_LOG_GONE: &str = "it has no conversation to go on with: that was deleted, or the agent was interrupted before it began; start a new task";
 
 /// The result of typing keys that make another line of the text, while deny rules are in force.
 pub(crate) const TYPED_KEYS: &str = "Nothing was typed. Deny rules are in force, and they cannot be compared with keys that edit or recall a line, with control characters and with history expansion (`!x`, `^a^b`). Type one whole line that ends in {enter}; {ctrl-c} alone stops the program or drops the line.";

@@ -3,8 +3,8 @@
 //! Limits of tokens and money hold with every provider, so a call whose usage is not known counts with
 //! an estimate: a token for every four bytes that were sent or received.
 
-use super::tokens::count;
 use super::model::{AssistantTurn, Usage};
+use super::tokens::count;
 
 /// The type of the warning that usage is estimated.
 pub(crate) const ESTIMATED: &str = "usage_estimated";
@@ -62,9 +62,10 @@ pub fn counted(
 fn answered(answer: &AssistantTurn) -> u64 {
     let reasoning = answer.reasoning.as_ref();
     let thought = reasoning.and_then(|reasoning| reasoning.text.as_deref());
-    let calls = answer.calls.iter().map(|call| {
-        count(&call.name).saturating_add(count(&call.arguments.to_string()))
-    });
+    let calls = answer
+        .calls
+        .iter()
+        .map(|call| count(&call.name).saturating_add(count(&call.arguments.to_string())));
     count(&answer.text)
         .saturating_add(thought.map_or(0, |text| count(text)))
         .saturating_add(calls.sum())

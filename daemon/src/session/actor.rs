@@ -378,7 +378,7 @@ impl Actor {
                 self.deny_declined().await
             }
             Message::Close { error, reply } => {
-                let ended = self.execute(Command::Shutdown { error }).await.map(|_| ());
+                let ended = self.shut_down(error).await;
                 self.sessions.forget(&self.state.id, &self.mailbox);
                 reply.send(ended).ok();
                 Flow::Stop
@@ -469,7 +469,7 @@ impl Actor {
     }
 
     async fn attempt(&mut self, command: Command) -> Result<Done, SessionError> {
-        let command = self.without_secrets(command);
+        let command = self.without_secrets(self.with_agents(command).await);
         let headers = match &command {
             Command::Send(send) => send.request_headers.clone(),
             _ => BTreeMap::new(),

@@ -48,7 +48,7 @@ impl Actor {
             }
         }
         tracing::info!(session = %self.state.id, "the session was idle for too long and is ended");
-        if let Err(error) = self.execute(Command::Shutdown { error: None }).await {
+        if let Err(error) = self.shut_down(None).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
         }
         None

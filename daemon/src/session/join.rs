@@ -9,6 +9,7 @@ use loopd_proto::session::{JoinerOptions, SessionOptions};
 use tokio::sync::oneshot;
 
 use super::actor::{Actor, Flow};
+use super::clients::attach::Attachment;
 use super::{Message, SessionError, SessionHandle, journal};
 use crate::client::{Client, ClientId, Notice};
 use loopd_kernel::command::{Command, Resume};
@@ -107,6 +108,18 @@ impl Actor {
         kept
     }
 
+    /// Returns the names of the settings that a client wanted otherwise and that are not taken. Whether
+    /// everything is allowed without asking is a matter of the client whose launch the session uses.
+    pub(super) fn not_taken(&self, attachment: &Attachment) -> Vec<&'static str> {
+        let mut kept = attachment.kept.clone();
+        let allows_all = self.clients.launch().is_some_and(|launch| launch.yolo)
+            || self.state.permissions.approve_all;
+        if attachment.launch.yolo && !allows_all {
+            kept.push("allow everything (--yolo)");
+        }
+        kept
+    }
+
     /// Tells a client that joined others which of its settings were not taken.
     pub(super) fn tell_kept(&self, client: &Arc<dyn Client>, kept: &[&str]) {
         if kept.is_empty() {
@@ -115,7 +128,7 @@ impl Actor {
         let event = Ephemeral::SessionInfo(Info {
             info_type: "settings_kept".to_owned(),
             message: format!(
-                "Other clients use this session, so its settings stay as they are. Not taken: {}.",
+                "Other clients use this session, so these settings stay as they are for all of them. Not taken: {}.",
                 kept.join(", ")
             ),
             ..Info::default()

@@ -16,7 +16,7 @@ use super::SessionError;
 use super::actor::Actor;
 use super::subagents::{is_at_work, result};
 use loopd_kernel::apply::apply;
-use loopd_kernel::command::{Command, RecoveredOutcome, TaskAnswer, TaskEnd};
+use loopd_kernel::command::{Command, RecoveredOutcome, Shutdown, TaskAnswer, TaskEnd};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
 use loopd_kernel::texts;
@@ -121,6 +121,55 @@ impl Actor {
             }
         }
         recovered
+    }
+}
+
+impl Actor {
+    /// Ends the session; `error` says why, if an error is the reason. Its log stays.
+    pub(super) async fn shut_down(&mut self, error: Option<String>) -> Result<(), SessionError> {
+        let shutdown = Command::Shutdown(Shutdown::because_of(error));
+        self.execute(shutdown).await.map(|_| ())
+    }
+
+    /// Adds to a command that stops all work how far the sub-agents got that are at work.
+    pub(super) async fn with_agents(&self, command: Command) -> Command {
+        match command {
+            Command::Suspend(_) => Command::Suspend(self.stopped_agents().await),
+            Command::Shutdown(shutdown) => Command::Shutdown(Shutdown {
+                agents: self.stopped_agents().await,
+                ..shutdown
+            }),
+            command => command,
+        }
+    }
+
+    /// Returns what the logs of working sub-agents say of their work, which is stopped now.
+    async fn stopped_agents(&self) -> Vec<RecoveredOutcome> {
+        let multi_turn = self.services.config.agents.multi_turn;
+        let mut stopped = Vec::new();
+        for task in self.state.tasks.running() {
+            let Some(work) = task.agent() else {
+                continue;
+            };
+            match self.services.store.load(&work.session_id).await {
+                Ok(Some((_, events))) => {
+                    let own = folded(&work.session_id, &events);
+                    let mut outcome = recovered_outcome(task, &own, multi_turn);
+                    if let Some(RecoveredOutcome::Ended(_, end)) = &mut outcome
+                        && end.lost
+                    {
+                        end.outcome = TaskOutcome::Cancelled;
+                        end.reason = Some(texts::AGENT_CLOSED.to_owned());
+                    }
+                    stopped.extend(outcome);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(session = %work.session_id, %error, "an agent's log could not be read");
+                }
+            }
+        }
+        stopped
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::actor::{Actor, Flow};
 use super::transaction::Transaction;
+use super::waits::Whose;
 use super::{Done, SessionError, journal};
 use crate::client::{Class, Notice};
 use loopd_exec::keep_alive::KeepAliveGuard;
@@ -66,7 +67,8 @@ pub(super) enum OnFailure {
 }
 
 impl Storage {
-    fn is_blocked(&self) -> bool {
+    /// Returns whether something waits to be stored, or the state is not known.
+    pub(super) fn is_blocked(&self) -> bool {
         self.unread.is_some() || self.unstored.is_some() || !self.reports.is_empty()
     }
 
@@ -360,6 +362,9 @@ impl Actor {
         if storage.retries >= RETRIES {
             storage.retry_at = None;
             storage.at_work = None;
+            // Nothing is tried again by itself, so nobody waits for it any longer.
+            self.waits
+                .refuse(Whose::All, &SessionError::NotYetStored(error.clone()));
             return;
         }
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(storage.retries.min(16));

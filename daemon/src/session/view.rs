@@ -28,6 +28,8 @@ use loopd_model::secret::Secret;
 /// A read-only view of a session.
 pub struct View<'a> {
     pub state: &'a State,
+    /// Whether what happened waits to be stored; the session goes on when that is done.
+    pub unstored: bool,
     pub recent: &'a Recent,
     /// Counts up with each event that is published.
     pub ticks: &'a watch::Sender<u64>,
@@ -97,6 +99,7 @@ impl Actor {
         let commands = || self.clients.commands().cloned().collect();
         look(Ok(&View {
             state: &self.state,
+            unstored: self.storage.is_blocked(),
             recent: &self.recent,
             ticks: &self.ticks,
             in_use: !self.clients.attachments().is_empty(),

@@ -352,12 +352,22 @@ impl Actor {
         let message = send.id.get_or_insert_with(new).clone();
         // Before the send, because the transaction that takes the message may also end it.
         self.waits.waiting.push(Wait {
-            message,
+            message: message.clone(),
             until,
             client,
             reply,
             ran: None,
         });
+        if self.storage.is_blocked() && self.state.accepted(&message).is_some() {
+            // The message is in the log: its caller asks again after a broken connection, and waits
+            // until the session can go on.
+            if let Err(error) = self.decide(Command::Send(send))
+                && let Some(wait) = self.waits.waiting.pop()
+            {
+                wait.end(Err(error.into()));
+            }
+            return Flow::Go;
+        }
         match self.execute(Command::Send(send)).await {
             Ok(_) => {
                 self.answer_late();

@@ -12,12 +12,15 @@ use loopd_proto::id::{ShellId, TaskId};
 
 use super::Subagents;
 use super::child::{Child, CommandEnding};
-use super::run::RunStart;
+use super::run::{CancelledBy, RunStart};
 use loopd_kernel::command::{Command, TaskEnd, TaskStart};
 use loopd_kernel::tasks::{Task, TaskStatus};
 
 /// The message that the parent's log has for a sub-agent that works again because of a command.
 const COMMAND_ENDED: &str = "A command that it had left running has ended.";
+
+/// Why a command has no exit code: its agent was stopped, and the command with it.
+const STOPPED_WITH_AGENT: &str = "it was stopped with its agent";
 
 /// A command that a sub-agent left running.
 #[derive(Clone)]
@@ -26,6 +29,8 @@ pub(super) struct LeftCommand {
     /// Its id in the log of the child.
     id_in_child: TaskId,
     child: Arc<dyn Child>,
+    /// Who stops it together with its agent, which had ended.
+    stopped_by: Option<CancelledBy>,
 }
 
 impl Subagents {
@@ -53,6 +58,7 @@ impl Subagents {
                 agent: agent.clone(),
                 id_in_child: command.id.clone(),
                 child: child.clone(),
+                stopped_by: None,
             };
             if self.table().left.insert(id.clone(), left.clone()).is_some() {
                 // It is watched since an earlier run.
@@ -84,15 +90,18 @@ impl Subagents {
             ended = left.child.command_end(left.id_in_child.clone()) => ended,
             () = self.0.ended.cancelled() => return,
         };
-        // One that was stopped while its agent rests was stopped by the user.
-        let is_gone = ended.is_none();
         let mut end = task_end(ended);
         let tasks = self.tasks().await.unwrap_or_default();
         let agent = tasks.iter().find(|task| task.id == left.agent);
         let wakes = end.outcome != TaskOutcome::Cancelled
             && agent.is_some_and(|agent| matches!(agent.status, TaskStatus::Idle { .. }));
         let hears = agent.is_some_and(Task::is_running);
-        end.delivered = wakes || hears || is_gone;
+        // Whoever was promised to hear of its end does, unless the model itself has stopped it.
+        let stopped_by = self.table().left.get(&id).and_then(|left| left.stopped_by);
+        if stopped_by.is_some() && end.outcome == TaskOutcome::Cancelled {
+            end.reason = Some(STOPPED_WITH_AGENT.to_owned());
+        }
+        end.delivered = wakes || hears || stopped_by == Some(CancelledBy::Model);
         self.tell(Command::TaskEnded {
             id: id.clone(),
             end,
@@ -161,12 +170,15 @@ impl Subagents {
     }
 
     /// Ends the session of a sub-agent that was kept for its commands; returns whether there was one.
-    pub(super) async fn stop_kept(&self, agent: &TaskId) -> bool {
+    pub(super) async fn stop_kept(&self, agent: &TaskId, by: CancelledBy) -> bool {
         let kept = {
-            let table = self.table();
-            let mut left = table.left.values();
-            left.find(|left| left.agent == *agent)
-                .map(|left| left.child.clone())
+            let mut table = self.table();
+            let mut kept = None;
+            for left in table.left.values_mut().filter(|left| left.agent == *agent) {
+                left.stopped_by = Some(by);
+                kept = Some(left.child.clone());
+            }
+            kept
         };
         match kept {
             Some(child) => {
@@ -188,7 +200,7 @@ impl Subagents {
 
 fn task_end(ended: Option<CommandEnding>) -> TaskEnd {
     let Some(CommandEnding { ending, output }) = ended else {
-        return TaskEnd::new(TaskOutcome::Cancelled).because("it was stopped with its agent");
+        return TaskEnd::new(TaskOutcome::Cancelled).because(STOPPED_WITH_AGENT);
     };
     TaskEnd {
         exit_code: ending.exit_code,

@@ -16,6 +16,9 @@ use crate::params::session::SendMode;
 pub struct Pending {
     pub items: Vec<PendingItem>,
     pub steering_messages: Vec<String>,
+    /// Our own member: the same messages with their ids and senders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steering_items: Vec<PendingItem>,
     /// The message of the running turn, while `session.queue.withdrawMessage` can take it back.
     pub withdrawable_turn_message_id: Option<MessageId>,
 }

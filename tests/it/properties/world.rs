@@ -80,7 +80,7 @@ impl World {
     /// Decides and applies one command, as the actor does, and checks what has to hold at all times.
     pub(super) fn give(&mut self, command: Command) {
         let recovers = matches!(command, Command::Recover(_));
-        let ends = matches!(command, Command::Suspend | Command::Shutdown { .. });
+        let ends = matches!(command, Command::Suspend(_) | Command::Shutdown(_));
         let was_busy = self.state.is_busy();
         let before = self.state.seq;
         let ids = &mut self.ids;

@@ -132,7 +132,10 @@ pub(crate) async fn watch(
             watching.end_run(&finished)?;
             let failed = finished.is_err();
             let paused = watching.paused(answers, &finished).await?;
-            let outcome = outcome_of(app, finished, watching.was_shown);
+            // Whoever has stopped it here knows why it has no answer.
+            let known =
+                watching.was_shown || watching.interrupted || watching.limits.stopped().is_some();
+            let outcome = outcome_of(app, finished, known);
             (failed, paused.map_or(outcome, Ok))
         }
         Work::Command { begun, until_idle } => {

@@ -9,6 +9,9 @@ use super::slot::Retention;
 use super::{CommandStatus, Shells};
 use loopd_kernel::command::{Command, LogLevel};
 
+/// How many characters of a command the log shows.
+const SHOWN_COMMAND: usize = 200;
+
 impl Shells {
     /// Returns whether a shell is open in which no command runs, or only one that waits for input.
     pub fn has_idle(&self) -> bool {
@@ -24,6 +27,14 @@ impl Shells {
         idle.map(|(id, _)| id.clone()).collect()
     }
 
+    /// Returns the command that waits for input in this shell, shortened to one line.
+    fn waiting_command(&self, id: &ShellId) -> Option<String> {
+        let command = self.table().slots.get(id)?.command()?;
+        let line = command.command.lines().next().unwrap_or_default();
+        let shown: String = line.chars().take(SHOWN_COMMAND).collect();
+        matches!(command.status(), CommandStatus::Waiting(_)).then_some(shown)
+    }
+
     /// Closes the idle shells, and records why in the log of the session. `unattended` is how long
     /// nobody was attached.
     pub fn close_idle(&self, unattended: Duration) {
@@ -33,11 +44,15 @@ impl Shells {
         self.0.tasks.spawn(async move {
             let _at_work = at_work;
             for id in shells.idle() {
+                let rested = match shells.waiting_command(&id) {
+                    Some(command) => format!("its command `{command}` waited for input"),
+                    None => "no command ran in it".to_owned(),
+                };
                 // This stops a command that waits for input. It fails if the shell is gone.
                 shells.stop(&id, CloseReason::Unattended).await.ok();
                 shells.close_slot(&id, CloseReason::Unattended, Retention::UntilClosed);
                 let message = format!(
-                    "The shell {id} was closed: no command ran in it, and nobody was attached to the session for {}.",
+                    "The shell {id} was closed: {rested}, and nobody was attached to the session for {}.",
                     in_words(unattended)
                 );
                 shells

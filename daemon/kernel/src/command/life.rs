@@ -6,6 +6,7 @@ use loopd_proto::permission::{ManagedPermissions, Permissions};
 use loopd_proto::session::SessionOptions;
 
 use super::settings::{AgentChoice, AgentPick};
+use super::tasks::RecoveredOutcome;
 
 #[derive(Debug)]
 pub struct Create {
@@ -41,4 +42,21 @@ pub struct Resume {
     pub already_in_use: bool,
     pub continue_pending_work: bool,
     pub announce: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Shutdown {
+    /// Why, if an error is the reason.
+    pub error: Option<String>,
+    /// How far the agents got that are at work. The session fills this in itself.
+    pub agents: Vec<RecoveredOutcome>,
+}
+
+impl Shutdown {
+    pub fn because_of(error: Option<String>) -> Self {
+        Self {
+            error,
+            agents: Vec::new(),
+        }
+    }
 }

@@ -30,12 +30,13 @@ impl Command {
         }
     }
 
-    /// Returns whether the command says what has happened or what a person has answered. Such a
-    /// command cannot be refused because the log cannot be written at the moment: nobody would say it
-    /// again. All other commands are requests, and their senders can ask again.
+    /// Returns whether the command says what has happened or what a person has answered, or lets a
+    /// session go on whose client waits for that. Such a command cannot be refused because the log
+    /// cannot be written at the moment: nobody would say it again. All other commands are requests, and their senders can ask again.
     pub fn is_report(&self) -> bool {
         match self {
             Self::Recover(_)
+            | Self::TakeUp
             | Self::CloseCopied
             | Self::Abort(_)
             | Self::ClientsLeft
@@ -85,13 +86,12 @@ impl Command {
             Self::Create(_)
             | Self::PauseAutopilot(_)
             | Self::Resume(_)
-            | Self::TakeUp
             | Self::GuardsChanged
             | Self::AdoptAsSubagent(_)
             | Self::Send(_)
             | Self::AskForPart(_)
-            | Self::Suspend
-            | Self::Shutdown { .. }
+            | Self::Suspend(_)
+            | Self::Shutdown(_)
             | Self::EnqueueCommand { .. }
             | Self::ClearQueue
             | Self::RemoveLastQueued

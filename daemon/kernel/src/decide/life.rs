@@ -1,11 +1,15 @@
 //! Creating, resuming, recovering, suspending and shutting down a session.
 
+mod waited_for;
+
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{
     Answered, Configured, LoopEnded, LoopOutcome, PermissionUnanswered, PermissionsSet,
 };
-use loopd_proto::event::session::{Empty, Resume as Resumed, Shutdown, ShutdownType, Start};
-use loopd_proto::event::task::{TaskOutcome, TasksDelivered};
+use loopd_proto::event::session::{
+    Empty, Resume as Resumed, Shutdown as ShutDown, ShutdownType, Start,
+};
+use loopd_proto::event::task::TasksDelivered;
 use loopd_proto::event::turn::{AssistantIdle, TurnEnd};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::permission::PermissionOutcome;
@@ -16,11 +20,12 @@ use super::{
     autopilot, fleet, guard_folders, limits, part, provider_wait, queue, settings, tasks, tell_idle,
 };
 
+use waited_for::{WaitOutcome, WaitedFor, waited_for};
+
 use crate::command::{
-    CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume,
+    CallOutcome, Create, DecideEnv, Decision, Effect, RecoveredOutcome, Refusal, Resume, Shutdown,
 };
 use crate::state::{Phase, State, Turn};
-use crate::tasks::Task;
 use crate::texts;
 use crate::tool_call::{CallStage, CallState};
 
@@ -166,7 +171,7 @@ pub(super) fn recover(
 ) -> Decision {
     let mut decision = Decision::default();
     stop_clock(state, &mut decision, env);
-    let waited_for = waited_for(state, &recovered);
+    let waited_for = waited_for(state, &recovered, texts::AGENT_LOST, env);
     rejoin(state, &mut decision, &recovered);
     fleet::interrupted(state, &recovered, &mut decision);
     tasks::close_lost(state, &mut decision, recovered, env);
@@ -238,75 +243,35 @@ fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
     }
 }
 
-/// An agent that a call waited for when the daemon stopped.
-struct WaitedFor<'a> {
-    task: &'a Task,
-    outcome: WaitOutcome,
-}
-
-/// What becomes of a call that waited for an agent.
-enum WaitOutcome {
-    Ends(CallOutcome),
-    /// The agent waits for an answer, and the call for the agent.
-    GoesOn,
-}
-
-/// Returns the agents that calls waited for, and what the results of these calls say.
-fn waited_for<'a>(state: &'a State, recovered: &[RecoveredOutcome]) -> Vec<WaitedFor<'a>> {
-    let waited = state.tasks.running().filter(|task| task.is_waited_for());
-    let known = |task: &Task| recovered.iter().find(|outcome| *outcome.task() == task.id);
-    let outcome = |task: &Task| {
-        WaitOutcome::Ends(match known(task) {
-            Some(RecoveredOutcome::Waits(_)) => return WaitOutcome::GoesOn,
-            Some(RecoveredOutcome::Answered(_, answer)) => CallOutcome::success(&*answer.response),
-            Some(RecoveredOutcome::Ended(_, end)) if end.outcome == TaskOutcome::Completed => {
-                CallOutcome::success(end.result.as_deref().unwrap_or_default())
-            }
-            Some(RecoveredOutcome::Ended(_, end)) => {
-                let why = end.reason.as_deref().unwrap_or(texts::AGENT_LOST);
-                let text = texts::agent_lost(task, why, end.result.as_deref());
-                CallOutcome::failure(INTERRUPT_CODE, text)
-            }
-            None => {
-                let text = texts::agent_lost(task, texts::AGENT_LOST, None);
-                CallOutcome::failure(INTERRUPT_CODE, text)
-            }
-        })
-    };
-    waited
-        .map(|task| WaitedFor {
-            task,
-            outcome: outcome(task),
-        })
-        .collect()
-}
-
 /// Stops work but keeps everything for a later resume.
-pub(super) fn suspend(state: &State, env: &DecideEnv<'_>) -> Decision {
+pub(super) fn suspend(
+    state: &State,
+    agents: Vec<RecoveredOutcome>,
+    env: &DecideEnv<'_>,
+) -> Decision {
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
-    interrupt(state, &mut decision, &Why::Suspended);
+    let waited_for = waited_for(state, &agents, texts::AGENT_CLOSED, env);
+    interrupt(state, &mut decision, &Why::Suspended(waited_for));
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
     fleet::pause(state, &mut decision);
-    tasks::close_attached(state, &mut decision, env);
+    tasks::close_attached(state, &mut decision, agents, env);
     decision.run(Effect::CancelAgents);
     decision
 }
 
 /// Shuts the session down. Its log stays.
-pub(super) fn shutdown(state: &State, error: Option<String>, env: &DecideEnv<'_>) -> Decision {
-    let mut decision = Decision::default();
-    decision.run(Effect::CancelTurn);
-    interrupt(state, &mut decision, &Why::Suspended);
-    tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
-    fleet::pause(state, &mut decision);
-    tasks::close_attached(state, &mut decision, env);
-    decision.run(Effect::CancelAgents);
+pub(super) fn shutdown(
+    state: &State,
+    Shutdown { error, agents }: Shutdown,
+    env: &DecideEnv<'_>,
+) -> Decision {
+    let mut decision = suspend(state, agents, env);
     if state.closed {
         return decision;
     }
     let usage = state.usage();
-    decision.store(Durable::SessionShutdown(Shutdown {
+    decision.store(Durable::SessionShutdown(ShutDown {
         shutdown_type: if error.is_some() {
             ShutdownType::Error
         } else {
@@ -330,7 +295,8 @@ enum Why<'a> {
     /// The log is a copy; the work goes on in its source.
     Copied,
     Resumed,
-    Suspended,
+    /// The session is suspended or closed while calls wait for these agents.
+    Suspended(Vec<WaitedFor<'a>>),
 }
 
 impl<'a> Why<'a> {
@@ -338,7 +304,7 @@ impl<'a> Why<'a> {
     fn is_found(&self) -> bool {
         match self {
             Self::Crashed(_) | Self::Copied => true,
-            Self::Resumed | Self::Suspended => false,
+            Self::Resumed | Self::Suspended(_) => false,
         }
     }
 
@@ -349,8 +315,8 @@ impl<'a> Why<'a> {
     /// Returns the agents that calls waited for.
     fn waited_for(&self) -> &[WaitedFor<'a>] {
         match self {
-            Self::Crashed(waited_for) => waited_for,
-            Self::Copied | Self::Resumed | Self::Suspended => &[],
+            Self::Crashed(waited_for) | Self::Suspended(waited_for) => waited_for,
+            Self::Copied | Self::Resumed => &[],
         }
     }
 
@@ -375,7 +341,7 @@ impl<'a> Why<'a> {
         match self {
             Self::Crashed(_) => texts::OUTCOME_UNKNOWN,
             Self::Copied => texts::RUNS_IN_SOURCE,
-            Self::Resumed | Self::Suspended => texts::INTERRUPTED,
+            Self::Resumed | Self::Suspended(_) => texts::INTERRUPTED,
         }
     }
 }
@@ -410,7 +376,7 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
                 keep_answerable(decision, turn);
                 close_waiting(decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
                 for call in turn.calls() {
-                    if call.may_run() {
+                    if call.may_run() && !close_waiting_for_agent(decision, turn, call, why) {
                         let outcome = CallOutcome::failure(INTERRUPT_CODE, texts::INTERRUPTED);
                         complete(decision, turn, &call.call.id, outcome);
                     }
@@ -453,15 +419,18 @@ fn keep_answerable(decision: &mut Decision, turn: &Turn) {
     }
 }
 
-/// Closes a call that a log was found with, unless it has its result. A call that waited for an
-/// answer never ran; a call that had started may have run. The result of a call that waited for an
-/// agent tells how far the agent got, so that no notification repeats it.
-fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why: &Why<'_>) {
+/// Closes a call that waited for an agent. Its result tells how far the agent got, so that no
+/// notification repeats it. Returns false if the call did not wait for one.
+fn close_waiting_for_agent(
+    decision: &mut Decision,
+    turn: &Turn,
+    call: &CallState,
+    why: &Why<'_>,
+) -> bool {
     let id = &call.call.id;
-    if let Some(agent) = why
-        .waited_for()
-        .iter()
-        .find(|agent| agent.task.call.as_ref() == Some(id))
+    let mut agents = why.waited_for().iter();
+    let agent = agents.find(|agent| agent.task.call.as_ref() == Some(id));
+    if let Some(agent) = agent
         && let WaitOutcome::Ends(outcome) = &agent.outcome
         && call.may_run()
     {
@@ -469,6 +438,16 @@ fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why:
         decision.store(Durable::TasksDelivered(TasksDelivered {
             ids: vec![agent.task.id.clone()],
         }));
+        return true;
+    }
+    false
+}
+
+/// Closes a call that a log was found with, unless it has its result. A call that waited for an
+/// answer never ran; a call that had started may have run.
+fn close_found_call(decision: &mut Decision, turn: &Turn, call: &CallState, why: &Why<'_>) {
+    let id = &call.call.id;
+    if close_waiting_for_agent(decision, turn, call, why) {
         return;
     }
     let text = match &call.stage {

@@ -291,15 +291,30 @@ pub(super) fn remove(state: &State, id: TaskId) -> Decision {
     decision
 }
 
-/// Ends the tasks that do not outlive the session. Detached commands continue.
-pub(super) fn close_attached(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
+/// Ends the tasks that do not outlive the session. Agents end with what their own logs say. Detached
+/// commands continue.
+pub(super) fn close_attached(
+    state: &State,
+    decision: &mut Decision,
+    mut agents: Vec<RecoveredOutcome>,
+    env: &DecideEnv<'_>,
+) {
     for task in state.tasks.running().filter(|task| !task.is_detached()) {
-        let reason = match task.shell() {
-            Some(_) => texts::SHELL_CLOSED,
-            None => texts::AGENT_CLOSED,
-        };
-        let end = TaskEnd::new(TaskOutcome::Cancelled).because(reason);
-        store_end(decision, task, end, env);
+        let known = agents.iter().position(|known| *known.task() == task.id);
+        match known.map(|index| agents.swap_remove(index)) {
+            Some(RecoveredOutcome::Answered(_, answer)) => {
+                store_answer(decision, task, answer, env);
+            }
+            Some(RecoveredOutcome::Ended(_, end)) => store_end(decision, task, end, env),
+            Some(RecoveredOutcome::Waits(_)) | None => {
+                let reason = match task.shell() {
+                    Some(_) => texts::SHELL_CLOSED,
+                    None => texts::AGENT_CLOSED,
+                };
+                let end = TaskEnd::new(TaskOutcome::Cancelled).because(reason);
+                store_end(decision, task, end, env);
+            }
+        }
     }
 }
 

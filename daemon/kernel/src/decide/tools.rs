@@ -374,6 +374,23 @@ pub(super) fn finish(
     decision
 }
 
+/// Tells the model after the last call of an answer that was cut that more may be missing.
+fn tell_cut(state: &State, turn: &Turn, call: &CallState, outcome: &mut CallOutcome) {
+    let is_last = turn
+        .calls()
+        .last()
+        .is_some_and(|last| last.call.id == call.call.id);
+    // The result of a call that is not whole says it already.
+    if let Some(cut) = state.answer_cut
+        && is_last
+        && call.call.arguments.is_object()
+    {
+        let content = &mut outcome.result.content;
+        let note = cut.told_after_calls();
+        *content = format!("{}\n\n{note}", content.trim_end());
+    }
+}
+
 /// Does the same as [`finish`], after the steps of an earlier decision.
 pub(super) fn finish_into(
     state: &State,
@@ -384,6 +401,7 @@ pub(super) fn finish_into(
     env: &DecideEnv<'_>,
 ) {
     let mut outcome = autopilot::checked(state, call, outcome, env);
+    tell_cut(state, turn, call, &mut outcome);
     let rejected = is_rejection(&outcome);
     let failed = outcome.status != CallStatusReport::Success;
     let delivered = tasks::delivered_by_result(state, &outcome.delivered);

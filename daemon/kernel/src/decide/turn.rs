@@ -292,14 +292,14 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         turn_id: Some(turn.key.turn_id()),
         api_call_id: replied.reply.api_call_id,
     }));
+    if let Some(cut) = cut {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: cut.warning_type().to_owned(),
+            message: cut.told_to_people().to_owned(),
+            url: None,
+        }));
+    }
     if calls.is_empty() {
-        if let Some(cut) = cut {
-            decision.store(Durable::SessionWarning(Warning {
-                warning_type: cut.warning_type().to_owned(),
-                message: cut.told_to_people().to_owned(),
-                url: None,
-            }));
-        }
         if env.hooks.stop && state.steering.is_empty() {
             decision.run(Effect::AskStop(turn.key.clone()));
             return decision;

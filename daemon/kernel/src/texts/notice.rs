@@ -86,6 +86,7 @@ fn agent_rested(task: &Task, name: &str, agent_type: &str) -> String {
                 task.active_ms / 1_000
             )
         }),
+        super::worked_in(task).map(|copy| format!("<worktree>{}</worktree>", escaped(&copy))),
         file.map(|file| format!("<output_file>{}</output_file>", escaped(file))),
     ];
     let details: Vec<String> = details.into_iter().flatten().collect();

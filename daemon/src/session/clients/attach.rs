@@ -76,7 +76,7 @@ impl Actor {
                 self.show_missed(&client, &attachment).await;
                 self.clients.audience.join(client.clone());
             }
-            self.tell_kept(&client, &attachment.kept);
+            self.tell_kept(&client, &self.not_taken(&attachment));
             return;
         }
         self.options = std::mem::take(&mut self.options).updated_by(attachment.options.clone());
@@ -86,7 +86,7 @@ impl Actor {
         if newcomer {
             self.show_missed(&client, &attachment).await;
         }
-        self.tell_kept(&client, &attachment.kept);
+        self.tell_kept(&client, &self.not_taken(&attachment));
         if newcomer && attachment.offer.request_elicitation {
             self.show_open_forms(&client);
         }
@@ -146,7 +146,7 @@ impl Actor {
             self.guard_left(client, !ends).await;
         }
         // The last client is still attached, so that it receives the final event.
-        if ends && let Err(error) = self.execute(Command::Shutdown { error: None }).await {
+        if ends && let Err(error) = self.shut_down(None).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
         }
         let took_commands = self.clients.remove(client);

@@ -35,7 +35,12 @@ impl Actor {
     /// Finds out which permission a call needs. The tool's name is resolved here and nowhere else.
     pub(super) fn assess(&self, turn: TurnKey, call: ToolCall, hooks: HookVerdict) -> Work {
         let tools = self.toolset();
-        let tool = match refused_arguments(&call.arguments) {
+        let cut = self.state.answer_cut.filter(|_| call.arguments.is_string());
+        let refused = match cut {
+            Some(cut) => Some(cut.told_of_cut_call()),
+            None => refused_arguments(&call.arguments).map(str::to_owned),
+        };
+        let tool = match refused {
             Some(reason) => Err(CallOutcome::failure("failure", reason)),
             None if tools.resolve(&call.name).is_none()
                 && let Some(work) = self.await_servers(&turn, &call, &hooks) =>

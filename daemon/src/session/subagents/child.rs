@@ -163,7 +163,7 @@ impl Child for ChildSession {
     fn stop(&self) -> BoxFuture<'static, ()> {
         let (handle, children) = (self.handle.clone(), self.children.clone());
         // Its log says that its commands were stopped. This stores nothing if there are none.
-        let suspended = self.handle.command(Command::Suspend);
+        let suspended = self.handle.command(Command::Suspend(Vec::new()));
         async move {
             // A session that has ended needs no end.
             suspended.await.ok();

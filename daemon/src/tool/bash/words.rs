@@ -281,7 +281,7 @@ fn closed(id: &ShellId, reason: CloseReason) -> String {
             "The shell \"{id}\" is closed: too many shells were open, and it had rested longest. Start a new one with {RUN}."
         ),
         CloseReason::Unattended => format!(
-            "The shell \"{id}\" is closed: no command ran in it, and no user was there for a long time. Start a new one with {RUN}."
+            "The shell \"{id}\" is closed: no command was at work in it, or one waited for input, and no user was there for a long time. Start a new one with {RUN}."
         ),
         CloseReason::PlanModeEnded => format!(
             "The shell \"{id}\" is closed: it was opened in plan mode, which has ended. Start a new one with {RUN}."

@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use loopd_proto::event::task::{TaskOutcome, TaskWork};
 use loopd_proto::id::TaskId;
 use loopd_proto::time::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::discovery::agents::AgentOrigin;
 use crate::subagent::{Renamed, RunEnd, RunEnding, RunProgress, Started};
 use crate::tool::{Outcome, Status};
 use loopd_kernel::tasks::{Task, TaskStatus};
+use loopd_kernel::texts;
 
 /// The outcome when a sub-agent was started in the background.
 pub(in crate::tool) fn launched(started: &Started) -> Outcome {
@@ -21,7 +22,7 @@ pub(in crate::tool) fn launched(started: &Started) -> Outcome {
         started.id
     );
     also(&mut text, started);
-    Outcome::success(text).with_facts(facts("async_launched", started, None))
+    Outcome::success(text).with_facts(launched_facts(started))
 }
 
 /// The outcome when the user moved a sub-agent to the background while the call waited for it.
@@ -31,7 +32,11 @@ pub(super) fn promoted(started: &Started) -> Outcome {
         started.id
     );
     also(&mut text, started);
-    Outcome::success(text).with_facts(facts("async_launched", started, None))
+    Outcome::success(text).with_facts(launched_facts(started))
+}
+
+fn launched_facts(started: &Started) -> Map<String, Value> {
+    texts::started_facts(&started.id, &started.work, "async_launched")
 }
 
 fn also(text: &mut String, started: &Started) {
@@ -96,9 +101,14 @@ pub(super) fn ended(started: &Started, ending: &RunEnding) -> Outcome {
         && started.work.worktree.is_none()
         && status == "completed";
     if !plain {
-        write!(outcome.text, "\n\n{}", identity(status, started, ending)).ok();
+        write!(
+            outcome.text,
+            "\n\n{}",
+            run_of(status, started, ending).line()
+        )
+        .ok();
     }
-    outcome.with_facts(facts(status, started, Some(ending)))
+    outcome.with_facts(run_of(status, started, ending).facts())
 }
 
 /// The outcome when the turn that waited for a sub-agent was aborted.
@@ -124,16 +134,19 @@ fn shortened(said: &str) -> String {
     }
 }
 
-/// Says which sub-agent it was and what it used.
-fn identity(status: &str, started: &Started, ending: &RunEnding) -> String {
-    format!(
-        "[agent_id: {}, session: {}, status: {status}, {} tokens, {} tool calls, {} s]",
-        started.id,
-        started.work.session_id,
-        ending.usage.tokens(),
-        ending.usage.tool_calls,
-        ending.duration_ms / 1_000
-    )
+/// Returns which sub-agent it was and what it used.
+fn run_of<'a>(
+    status: &'static str,
+    started: &'a Started,
+    ending: &'a RunEnding,
+) -> texts::AgentRun<'a> {
+    texts::AgentRun {
+        id: &started.id,
+        work: &started.work,
+        status,
+        usage: &ending.usage,
+        duration_ms: ending.duration_ms,
+    }
 }
 
 fn partial(what: &str, said: &str) -> String {
@@ -142,35 +155,6 @@ fn partial(what: &str, said: &str) -> String {
     } else {
         format!("{what} The last it said:\n\n{said}")
     }
-}
-
-/// Returns the outcome for programs.
-fn facts(status: &str, started: &Started, ending: Option<&RunEnding>) -> Map<String, Value> {
-    let work = &started.work;
-    let mut facts = Map::new();
-    facts.insert(
-        "properties".to_owned(),
-        json!({
-            "status": status,
-            "agentId": started.id,
-            "agentType": work.agent_type,
-            "sessionId": work.session_id,
-            "model": work.model,
-            "outputFile": work.output_file,
-            "worktree": work.worktree.as_ref().map(|worktree| &worktree.path),
-        }),
-    );
-    if let Some(ending) = ending {
-        facts.insert(
-            "metrics".to_owned(),
-            json!({
-                "totalTokens": ending.usage.tokens(),
-                "totalToolUseCount": ending.usage.tool_calls,
-                "durationMs": ending.duration_ms,
-            }),
-        );
-    }
-    facts
 }
 
 /// Describes the status of a sub-agent and its answers, or only those after `since_turn`.
@@ -204,6 +188,9 @@ pub(super) fn status(
     }
     if let Some(reason) = task.ending().and_then(|ending| ending.reason.as_ref()) {
         write!(text, "\nReason: {reason}").ok();
+    }
+    if let Some(copy) = texts::worked_in(task).filter(|_| !task.is_running()) {
+        write!(text, "\n{copy}").ok();
     }
     if let (true, Some(note)) = (task.is_running(), &task.note) {
         write!(text, "\nLatest: {note}").ok();

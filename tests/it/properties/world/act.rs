@@ -1,6 +1,6 @@
 //! What an action does: the commands that the kernel is given.
 
-use loopd_kernel::command::{AbortRequest, Command, Effect};
+use loopd_kernel::command::{AbortRequest, Command, Effect, Shutdown};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::{Phase, TurnKey};
 use loopd_kernel::tool_call::CallStage;
@@ -96,9 +96,9 @@ impl World {
             Action::Abort => Some(Command::Abort(AbortRequest::OF_DAEMON)),
             Action::Set(setting) => Some(commands::set(setting)),
             Action::ClientResumes(pending) => Some(commands::resume(pending)),
-            Action::Suspend => Some(Command::Suspend),
+            Action::Suspend => Some(Command::Suspend(Vec::new())),
             Action::ShutdownAndResume(pending) => {
-                let shutdown = Command::Shutdown { error: None };
+                let shutdown = Command::Shutdown(Shutdown::default());
                 return vec![shutdown, commands::resume(pending)];
             }
             Action::PreparationEnds(..)

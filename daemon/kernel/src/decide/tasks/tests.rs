@@ -9,7 +9,7 @@ use ulid::Ulid;
 
 use super::*;
 use crate::apply::apply;
-use crate::command::{Command, Prepared, Step};
+use crate::command::{Command, Prepared, Shutdown, Step};
 use crate::decide::decide;
 use crate::history::Entry;
 use crate::state::Phase;
@@ -209,7 +209,7 @@ fn tasks_that_ended_with_the_daemon_are_closed_and_detached_ones_are_not() {
     assert_eq!(ending.outcome, TaskOutcome::Failed);
     assert_eq!(ending.reason.as_deref(), Some(texts::SHELL_LOST));
     assert!(tasks.get("detached").unwrap().is_running());
-    world.give(Command::Shutdown { error: None });
+    world.give(Command::Shutdown(Shutdown::default()));
     assert!(world.state.tasks.get("detached").unwrap().is_running());
     assert_eq!(world.state.tasks.undelivered().len(), 1);
 }

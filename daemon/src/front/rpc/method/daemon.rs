@@ -6,6 +6,7 @@ use loopd_proto::params::server::NoParams;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::session::view::View;
 use loopd_kernel::state::State;
 
 pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus, RpcError> {
@@ -18,7 +19,7 @@ pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus
         };
         // A session that ends during this request is left out: it is no longer live.
         if let Ok((activity, queued)) = session
-            .state(|state| (activity(state), queued(state)))
+            .view(|view| (activity(view), queued(view.state)))
             .await
         {
             sessions.push(LiveSession {
@@ -51,8 +52,11 @@ async fn config_problem(context: &Context) -> Option<String> {
     checked.ok()?
 }
 
-fn activity(state: &State) -> Activity {
-    if !state.is_busy() {
+fn activity(view: &View<'_>) -> Activity {
+    let state = view.state;
+    if view.unstored {
+        Activity::Working
+    } else if !state.is_busy() {
         Activity::Idle
     } else if state.is_working() {
         Activity::Working

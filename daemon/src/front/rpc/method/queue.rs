@@ -21,6 +21,7 @@ pub(super) async fn pending(context: Context, params: Of) -> Result<Pending, Rpc
     let pending = session.state(|state: &State| Pending {
         items: state.queue.iter().map(describe).collect(),
         steering_messages: state.steering.iter().map(shown).collect(),
+        steering_items: state.steering.iter().map(describe_message).collect(),
         withdrawable_turn_message_id: state.withdrawable().map(|message| message.id.clone()),
     });
     Ok(pending.await?)
@@ -32,18 +33,25 @@ fn shown(message: &PendingMessage) -> String {
     shown.unwrap_or(&message.prompt).clone()
 }
 
+fn interactive() -> String {
+    "interactive".to_owned()
+}
+
+fn describe_message(message: &PendingMessage) -> PendingItem {
+    PendingItem {
+        id: message.id.clone(),
+        message_id: Some(message.id.clone()),
+        kind: "message".to_owned(),
+        display_text: shown(message),
+        agent_mode: message.agent_mode.clone().unwrap_or_else(interactive),
+        source: message.source.clone(),
+        sent_by: message.sender.clone(),
+    }
+}
+
 fn describe(item: &QueueItem) -> PendingItem {
-    let interactive = || "interactive".to_owned();
     match item {
-        QueueItem::Message(message) => PendingItem {
-            id: message.id.clone(),
-            message_id: Some(message.id.clone()),
-            kind: "message".to_owned(),
-            display_text: shown(message),
-            agent_mode: message.agent_mode.clone().unwrap_or_else(interactive),
-            source: message.source.clone(),
-            sent_by: message.sender.clone(),
-        },
+        QueueItem::Message(message) => describe_message(message),
         QueueItem::Command(command) => PendingItem {
             id: command.id.clone(),
             message_id: None,

@@ -34,7 +34,7 @@ pub(super) async fn destroy(context: Context, params: Of) -> Result<Success, Rpc
 
 pub(super) async fn suspend(context: Context, params: Of) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
-    session.command(Command::Suspend).await?;
+    session.command(Command::Suspend(Vec::new())).await?;
     let processes = &context.app.services.processes;
     processes.end_session(&params.session_id).await;
     Ok(())

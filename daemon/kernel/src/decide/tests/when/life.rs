@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::tasks::answer;
 use super::{agent, data, pick};
-use crate::command::{AdoptAsSubagent, Command, Create, RecoveredOutcome, Resume, TaskEnd};
+use crate::command::{
+    AdoptAsSubagent, Command, Create, RecoveredOutcome, Resume, Shutdown, TaskEnd,
+};
 use crate::decide::tests::given::identity;
 
 /// A client creates the session with these options and permissions.
@@ -123,14 +125,14 @@ pub(crate) fn take_up() -> Command {
 }
 
 pub(crate) fn suspend() -> Command {
-    Command::Suspend
+    Command::Suspend(Vec::new())
 }
 
 pub(crate) fn shutdown() -> Command {
-    Command::Shutdown { error: None }
+    Command::Shutdown(Shutdown::default())
 }
 
 pub(crate) fn shutdown_by(error: &str) -> Command {
     let error = Some(error.to_owned());
-    Command::Shutdown { error }
+    Command::Shutdown(Shutdown::because_of(error))
 }
