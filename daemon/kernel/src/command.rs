@@ -91,6 +91,8 @@ pub struct DecideEnv<'a> {
     pub provider_waits: ProviderWaits,
     /// How many workers a fleet has unless its order says so.
     pub fleet_workers: u32,
+    /// How many todos a fleet carries out.
+    pub fleet_todos: u32,
     pub hooks: HookNeeds<'a>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
@@ -353,6 +355,8 @@ pub enum Command {
     WriteTodos(Vec<TodoInput>),
     /// Stores a todo list that was made from the list of this revision.
     StoreTodos {
+        /// The sub-agent that changed it; `None` for the agent that owns the list.
+        by: Option<TaskId>,
         base: u64,
         list: TodoList,
     },
@@ -553,6 +557,12 @@ pub enum Refusal {
     FleetAtWork,
     #[error("there are no todos to carry out; give a prompt, or write todos first")]
     NoTodos,
+    #[error("no todo can be begun: {0}")]
+    NoReadyTodo(String),
+    #[error(
+        "a fleet changes files, and this session is in plan mode; leave it first, or let the fleet carry out the plan"
+    )]
+    FleetWhilePlanning,
     #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
     TodoCircle(String),
     #[error("the form was not filled in as it was asked for: {0}")]

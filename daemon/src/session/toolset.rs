@@ -197,13 +197,15 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
     }
 }
 
-/// Returns whether everything that the messages of the current run set for it allows this tool.
+/// Returns whether everything that the messages of the current run set for it allows this tool, and what
+/// narrowed the runs above.
 fn scopes_allow(state: &State, name: &str, origin: ToolOrigin) -> bool {
     let allow = |tools: Option<&[String]>| definitions::allows(tools, &[], name, origin);
+    let mut above = state.limits_from_above().into_iter();
     state.scopes().iter().all(|scope| {
         let of_agent = scope.agent.as_ref().and_then(|it| it.tools.as_deref());
         allow(scope.tools.as_deref()) && allow(of_agent)
-    })
+    }) && above.all(|limits| limits.lists.iter().all(|list| allow(Some(list))))
 }
 
 /// Matches a tool against a pattern: a name, or `builtin:` / `custom:` followed by a name or `*`.

@@ -70,19 +70,16 @@ impl Template {
 
     /// Fills in the arguments. `folder` is where the session works.
     pub fn fill(&self, input: &str, folder: &str) -> Result<Vec<Segment>, NotFilled> {
-        let filled = arguments::Filled::new(&self.wanted, self.format, input, folder)
-            .map_err(NotFilled::Missing)?;
-        let segments = self.segments.iter().map(|segment| {
-            Ok(match segment {
-                Segment::Text(text) => Segment::Text(filled.fill(text)),
-                Segment::Shell(command) => {
-                    let command = filled.fill_shell(command);
-                    Segment::Shell(command.map_err(NotFilled::NotQuotable)?)
-                }
-                Segment::File(path) => Segment::File(filled.fill(path)),
-            })
-        });
-        let mut segments: Vec<Segment> = segments.collect::<Result<_, _>>()?;
+        let filled = arguments::Filled::new(&self.wanted, self.format, input, folder)?;
+        let mut room = arguments::Room::new();
+        let mut segments = Vec::new();
+        for segment in &self.segments {
+            segments.push(match segment {
+                Segment::Text(text) => Segment::Text(filled.fill(text, &mut room)?),
+                Segment::Shell(command) => Segment::Shell(filled.fill_shell(command, &mut room)?),
+                Segment::File(path) => Segment::File(filled.fill(path, &mut room)?),
+            });
+        }
         if let Some(rest) = filled.unused() {
             segments.push(Segment::Text(format!("\n\n{rest}")));
         }

@@ -15,7 +15,7 @@ use super::agent::{self, Present};
 use super::command_subagent::SubagentCommand;
 use super::file_commands::FileCommand;
 use crate::discovery::agents::{AgentDefinition, AgentMode};
-use crate::discovery::commands::{CommandDefinition, CommandPlace, Segment};
+use crate::discovery::commands::{CommandDefinition, CommandPlace, LONGEST_TEXT, Segment};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::{PartOrder, SessionHandle};
@@ -26,7 +26,7 @@ use loopd_kernel::command::Command;
 /// How long the command of a text may take, in seconds.
 const LONGEST_SHELL: u64 = 60;
 /// The longest prompt that may come of a command, in bytes.
-const LONGEST_PROMPT: usize = 1024 * 1024;
+const LONGEST_PROMPT: usize = LONGEST_TEXT;
 /// The agent that runs a command in a sub-agent if its file names none.
 const GENERAL: &str = "general-purpose";
 
