@@ -8,8 +8,7 @@ const SHORTEST: usize = 8;
 /// Returns whether a name is written like another one, up to dashes, case and a few wrong letters.
 pub(super) fn is_nearly(written: &str, known: &str) -> bool {
     let (written, known) = (plain(written), plain(known));
-    written == known
-        || known.len() >= SHORTEST && difference(&written, &known) <= MOST_MISSPELT
+    written == known || known.len() >= SHORTEST && difference(&written, &known) <= MOST_MISSPELT
 }
 
 /// Returns a name in lower case, without what separates its words.

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
+use loopd_kernel::texts;
 use loopd_proto::event::Durable;
 use loopd_proto::time::Timestamp;
-use loopd_kernel::texts;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::mpsc;

@@ -1,14 +1,17 @@
 //! Shows the work of a session until its end: the turn of a message, or what a slash command has begun.
 
-use loopd_sdk::{BegunWork, Body, Durable, Event, KeepsWaiting, Session, Stopped, Turn, UntilIdle};
+use loopd_sdk::{
+    BegunWork, Body, CompletionOutcome, Durable, Event, KeepsWaiting, Session, Stopped,
+    TaskComplete, Turn, UntilIdle,
+};
 
 use super::Shows;
 use super::ending::{answer, command_outcome, outcome_of};
 use super::run_limits::RunLimits;
 use crate::app::App;
 use crate::outcome::Outcome;
-use crate::render::{Renderer, UserMessages};
-use crate::terminal::Style;
+use crate::render::{OwnRun, Renderer, UserMessages};
+use crate::terminal::{Style, sanitize};
 
 /// Which answers are shown, if other clients send messages to the same session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +95,12 @@ pub(crate) async fn watch(
         Answers::Own(_) => RunLimits::new(&app.options.run),
         Answers::All => RunLimits::default(),
     };
+    // Whose run an event belongs to, where other clients send messages to the same session.
+    let mut own = match (&work, answers) {
+        (Work::Message(turn), Answers::Own(_)) => Some(OwnRun::of(turn.message_id().clone())),
+        (Work::Message(_) | Work::Command { .. }, _) => None,
+    };
+    let mut task = None;
     let mut interrupted = false;
     let mut was_shown = false;
     loop {
@@ -125,9 +134,16 @@ pub(crate) async fn watch(
         was_shown |= matches!(event.body.kind(), "abort" | "session.idle");
         limits.note(&event);
         renderer.show(&event)?;
-        if let Some(denied) = app.denied_unasked.denial(&event) {
+        if !own.as_mut().is_none_or(|own| own.takes(&event)) {
+            app.denied_unasked.forget(&event);
+        } else if let Some(denied) = app.denied_unasked.denial(&event) {
             renderer.end_line()?;
             app.terminal.notice(&denied);
+        }
+        if let (Body::Durable(Durable::TaskComplete(said)), None) =
+            (&event.body, &event.head.agent_id)
+        {
+            task = Some(said.clone());
         }
         if let Body::Durable(Durable::ModeChanged(change)) = &event.body {
             app.planning.set(change.new_mode);
@@ -140,7 +156,12 @@ pub(crate) async fn watch(
     let (failed, outcome) = match work {
         Work::Message(turn) => {
             let finished = turn.finish();
-            renderer.end_run(finished.as_ref().ok().map(answer).as_deref())?;
+            let answer = finished.as_ref().ok().map(answer);
+            renderer.end_run(answer.as_deref())?;
+            if answer.is_some_and(|answer| answer.trim().is_empty()) {
+                app.terminal
+                    .notice("loop: the agent ended without an answer");
+            }
             (finished.is_err(), outcome_of(app, finished, was_shown))
         }
         Work::Command { begun, until_idle } => {
@@ -149,9 +170,19 @@ pub(crate) async fn watch(
             if failed {
                 renderer.end_run(None)?;
             } else {
-                renderer.end_work()?;
+                let task = task.as_ref().filter(|_| begun.is_some());
+                let summary = task.and_then(|task| task.summary.as_deref());
+                renderer.end_work(summary.map(sanitize).as_deref())?;
             }
-            (failed, command_outcome(app, session, begun, finished).await)
+            let outcome = command_outcome(app, session, begun, finished).await;
+            let is_blocked = |task: &TaskComplete| task.outcome == Some(CompletionOutcome::Blocked);
+            let outcome = match outcome {
+                Ok(Outcome::Done) if begun.is_some() && task.as_ref().is_some_and(is_blocked) => {
+                    Ok(Outcome::Blocked)
+                }
+                outcome => outcome,
+            };
+            (failed, outcome)
         }
     };
     if interrupted {

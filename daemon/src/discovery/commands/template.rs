@@ -55,6 +55,22 @@ impl Template {
         segments.any(|segment| matches!(segment, Segment::Shell(_)))
     }
 
+    /// Returns whether the text has a command whose backticks close on another line. It is not run.
+    pub fn has_open_command(&self) -> bool {
+        self.segments.iter().any(|segment| match segment {
+            Segment::Text(text) if self.format != CommandFormat::Prompt => {
+                let mut opened = text.match_indices("!`");
+                opened.any(|(at, found)| {
+                    let before = text.get(..at).and_then(|before| before.chars().next_back());
+                    let begins = before.is_none_or(char::is_whitespace);
+                    let after = text.get(at + found.len()..).unwrap_or_default();
+                    begins && after.contains('`')
+                })
+            }
+            Segment::Text(_) | Segment::Shell(_) | Segment::File(_) => false,
+        })
+    }
+
     /// Returns the shell commands of the text, without their arguments filled in.
     pub fn shell_commands(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().filter_map(|segment| match segment {

@@ -159,7 +159,12 @@ fn named_inputs_take_the_words_after_their_names() {
 #[test]
 fn what_is_filled_in_never_takes_more_memory_than_a_prompt_may() {
     let argument = "x".repeat(400_000);
-    for text in ["$ARGUMENTS ", "$1 ", "!`echo $ARGUMENTS $ARGUMENTS $ARGUMENTS`", "@$1 "] {
+    for text in [
+        "$ARGUMENTS ",
+        "$1 ",
+        "!`echo $ARGUMENTS $ARGUMENTS $ARGUMENTS`",
+        "@$1 ",
+    ] {
         let text = if text.starts_with(['!', '@']) {
             text.repeat(20)
         } else {

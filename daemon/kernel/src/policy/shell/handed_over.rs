@@ -123,7 +123,11 @@ fn name_of(command: &Simple) -> Option<&str> {
 fn duplicates(line: &str) -> bool {
     let duplications = line.match_indices(">&").chain(line.match_indices("<&"));
     let mut after = duplications.filter_map(|(at, found)| line.get(at + found.len()..));
-    after.any(|after| !after.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+    after.any(|after| {
+        !after
+            .trim_start()
+            .starts_with(|c: char| c.is_ascii_digit() || c == '-')
+    })
 }
 
 /// Whether a command evaluates neither what it reads nor what it is given by other commands.

@@ -219,7 +219,12 @@ fn what_cannot_be_quoted_does_not_run() {
 
 #[test]
 fn a_word_does_not_become_an_option() {
-    for command in ["ssh $1", "git log \"$1\"", "git log \"$ARGUMENTS\"", "git show '$1'"] {
+    for command in [
+        "ssh $1",
+        "git log \"$1\"",
+        "git log \"$ARGUMENTS\"",
+        "git show '$1'",
+    ] {
         let refused = filled(command, "-oProxyCommand=touch").unwrap_err();
         assert!(refused.contains("begins with a dash"), "{refused}");
         assert!(filled(command, "main").is_ok(), "{command}");

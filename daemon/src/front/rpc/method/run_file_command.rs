@@ -67,6 +67,12 @@ impl FileCall<'_> {
         let segments = command.template.fill(self.input, &cwd);
         let segments = segments.map_err(|why| self.failed(why))?;
         let mut notices = Vec::new();
+        if command.template.has_open_command() {
+            notices.push(format!(
+                "a command of /{} in !`…` goes over several lines and is not run; write it in one line",
+                command.name
+            ));
+        }
         // Before anything runs: a command that cannot be run at all runs no part of it.
         let setting = self.setting(command, &mut notices).await?;
         let prompt = self
@@ -207,11 +213,9 @@ impl FileCall<'_> {
                         _ => Path::new(cwd).join(&path),
                     };
                     if !tokio::fs::try_exists(&real).await.unwrap_or(false) {
-                        if path.contains('/') {
-                            notices.push(format!(
-                                "@{path} is left as it stands: there is no such file"
-                            ));
-                        }
+                        notices.push(format!(
+                            "@{path} is left as it stands: there is no such file"
+                        ));
                         continue;
                     }
                     let said = self.include(&path, &real).await?;
@@ -227,7 +231,10 @@ impl FileCall<'_> {
         }
         let prompt = format!("{}{files}", prompt.trim());
         if prompt.trim().is_empty() {
-            return Err(self.failed("its prompt is empty"));
+            return Err(RpcError::Failed(format!(
+                "/{} has nothing to send: its commands ran and printed nothing, and it has no other text",
+                self.command.definition.name
+            )));
         }
         Ok(prompt)
     }
