@@ -65,22 +65,6 @@ fn a_cut_answer_of_a_forked_command_ends_with_4() {
 }
 
 #[test]
-fn a_limit_that_a_forked_command_reaches_ends_with_4() {
-    let model = Model::answering(|request| {
-        if request.last_results().is_empty() {
-            let look = call("g", "glob", json!({"pattern": "*"}));
-            return Turn::any().calls([look]).uses(30_000, 10);
-        }
-        Turn::any().says("done")
-    });
-    let home = Home::new();
-    command(&home, "fk", FORK);
-    let said = model.run(&home, &["-p", "/fk", "--budget-tokens", "20000"]);
-    assert_eq!(said.code, 4, "{said:?}");
-    model.finish();
-}
-
-#[test]
 fn what_a_command_may_not_run_ends_with_3() {
     let model = Model::answering(|_| Turn::any().says("never"));
     let home = Home::new();

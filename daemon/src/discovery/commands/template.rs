@@ -64,7 +64,8 @@ impl Template {
                     let before = text.get(..at).and_then(|before| before.chars().next_back());
                     let begins = before.is_none_or(char::is_whitespace);
                     let after = text.get(at + found.len()..).unwrap_or_default();
-                    begins && after.contains('`')
+                    let command = after.split_once('`').map(|(command, _)| command);
+                    begins && command.is_some_and(|command| command.contains('\n'))
                 })
             }
             Segment::Text(_) | Segment::Shell(_) | Segment::File(_) => false,

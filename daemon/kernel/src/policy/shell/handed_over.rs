@@ -207,13 +207,14 @@ fn is_plain_condition(words: &[Word]) -> bool {
     if operands.first().and_then(|word| word.text()) == Some("!") {
         operands.remove(0);
     }
+    // No word is split in `[[ … ]]`.
+    let splits = words.first().and_then(Word::text) != Some("[[");
+    let is_one = |word: &Word| !splits || !word.may_be_several();
     let is = |word: &Word, known: &[&str]| word.text().is_some_and(|text| known.contains(&text));
     match operands.as_slice() {
         [] | [_] => true,
-        [about, word] => is(about, ABOUT_ONE) && !word.may_be_several(),
-        [one, compared, other] => {
-            is(compared, ABOUT_TWO) && !one.may_be_several() && !other.may_be_several()
-        }
+        [about, word] => is(about, ABOUT_ONE) && is_one(word),
+        [one, compared, other] => is(compared, ABOUT_TWO) && is_one(one) && is_one(other),
         _ => false,
     }
 }

@@ -213,9 +213,12 @@ impl FileCall<'_> {
                         _ => Path::new(cwd).join(&path),
                     };
                     if !tokio::fs::try_exists(&real).await.unwrap_or(false) {
-                        notices.push(format!(
-                            "@{path} is left as it stands: there is no such file"
-                        ));
+                        // `@name` may be a person.
+                        if path.contains(['/', '.']) {
+                            notices.push(format!(
+                                "@{path} is left as it stands: there is no such file"
+                            ));
+                        }
                         continue;
                     }
                     let said = self.include(&path, &real).await?;
