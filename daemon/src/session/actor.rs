@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::session::Failure;
 use loopd_proto::id::SessionId;

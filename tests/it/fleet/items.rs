@@ -191,7 +191,7 @@ async fn a_todo_that_waits_for_one_that_is_not_there_is_blocked_and_told() {
         |todo, _| Turn::any().says(&format!("built {todo}")),
     )
     .await;
-    let (mut session, end) = carried_out(&daemon).await;
+    let (session, end) = carried_out(&daemon).await;
     assert_eq!(
         (&end["done"], &end["blocked"]),
         (&json!(1), &json!(1)),
