@@ -2,13 +2,13 @@
 //!
 //! Nothing else changes the state. Slow work runs as an effect and reports its result as a command.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::session::Failure;
 use loopd_proto::id::SessionId;
 use loopd_proto::session::SessionOptions;
 use loopd_store::SessionRecord;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::budget::{TreeBudget, UnsettledCall};
