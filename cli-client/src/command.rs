@@ -17,6 +17,8 @@ mod trust;
 mod worktrees;
 
 use anyhow::bail;
+use clap::CommandFactory;
+use clap::error::ErrorKind;
 
 use crate::app::App;
 use crate::args::{Args, HooksVerb, Verb};
@@ -75,6 +77,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
                 Shows::Everything
             };
             let prompt = prompt_or_stdin(&app, args.only_answer.or(args.prompt))?;
+            if prompt
+                .as_ref()
+                .is_some_and(|prompt| prompt.trim().is_empty())
+            {
+                let what = "the prompt is empty: say what to do, as in loop \"…\"\n";
+                Args::command().error(ErrorKind::InvalidValue, what).exit();
+            }
             prompt::run(&app, prompt, args.resume_last, shows).await
         }
     }

@@ -10,7 +10,7 @@ mod tools;
 
 use loopd_sdk::{Event, MessageId};
 
-use self::own_run::OwnRun;
+pub(crate) use self::own_run::OwnRun;
 use self::text::Text;
 use crate::terminal::Terminal;
 
@@ -96,11 +96,12 @@ impl Renderer {
         }
     }
 
-    /// Prints the last message of the agent, unless it was printed as it came.
-    pub(crate) fn end_work(&mut self) -> anyhow::Result<()> {
+    /// Prints the last message of the agent, unless it was printed as it came. Without one, `summary` is
+    /// the answer.
+    pub(crate) fn end_work(&mut self, summary: Option<&str>) -> anyhow::Result<()> {
         match self {
             Self::Json { .. } => Ok(()),
-            Self::Text(text) => text.end_work(),
+            Self::Text(text) => text.end_work(summary),
         }
     }
 

@@ -1,11 +1,36 @@
 //! Lines that begin with a slash: commands of the daemon, and those of `loop` itself.
 
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
 use anyhow::bail;
-use loopd_sdk::{BegunWork, CommandInfo, Invoked, Message, Session};
+use loopd_sdk::proto::params::task::{Status, TaskInfo};
+use loopd_sdk::{BegunWork, CommandInfo, Commands, Invoked, Message, Session};
+use serde_json::json;
 
 use crate::app::App;
 use crate::limits;
+use crate::outcome::Outcome;
 use crate::terminal::sanitize;
+
+/// How long the daemon may take to stop a command.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// A command that was stopped here before its end.
+#[derive(Debug)]
+pub(crate) struct CommandStopped {
+    pub(crate) outcome: Outcome,
+    pub(crate) text: String,
+}
+
+impl fmt::Display for CommandStopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for CommandStopped {}
 
 /// What is to be done with a line.
 #[derive(Debug)]
@@ -14,6 +39,8 @@ pub(crate) enum Said {
     Send(Message),
     /// It was a command, which has run. What it has begun may go on.
     Done(Option<BegunWork>),
+    /// It was a command, and nothing goes on because of it. Other clients may be at work all the same.
+    Over(Outcome),
     /// It ends the conversation.
     Exit,
 }
@@ -54,26 +81,37 @@ pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Re
         return Ok(Said::Exit);
     }
     if name.eq_ignore_ascii_case("usage") {
-        app.terminal
-            .print(&limits::report(&session.usage().await?))?;
-        return Ok(Said::Done(None));
+        show(app, name, &limits::report(&session.usage().await?))?;
+        return Ok(Said::Over(Outcome::Done));
     }
-    let known = session.commands().await?;
+    let Commands {
+        commands: known,
+        problems,
+    } = session.commands_and_problems().await?;
     if name.eq_ignore_ascii_case("help") {
-        terminal.print(&help(&known))?;
-        return Ok(Said::Done(None));
+        show(app, name, &help(&known))?;
+        return Ok(Said::Over(Outcome::Done));
     }
     let is_known = known.iter().any(|command| {
         let aliases = command.aliases.iter().flatten();
         let mut names = aliases.chain([&command.name]);
         names.any(|known| known.eq_ignore_ascii_case(name))
     });
-    // A word like `/etc` is more likely a path.
-    if !is_known && std::path::Path::new("/").join(name).exists() {
+    // A word like `/etc` is more likely a path, unless a file of that name was to be a command.
+    let is_broken = problems.iter().any(|problem| {
+        let file = Path::new(&problem.file).file_name().unwrap_or_default();
+        let file = file.to_string_lossy();
+        let stem = file.strip_suffix(".md").unwrap_or(&file);
+        let stem = stem.strip_suffix(".prompt").unwrap_or(stem);
+        stem.eq_ignore_ascii_case(name)
+    });
+    if !is_known && !is_broken && Path::new("/").join(name).exists() {
         return Ok(Said::Send(line.into()));
     }
     let invoked = match invoke(app, session, name, input).await {
         // The daemon names the command that was most likely meant.
+        Err(error) if error.is::<CommandStopped>() => return Err(error),
+        Err(error) if is_broken => bail!("{}", sanitize(&error.to_string())),
         Err(error) if !is_known => bail!(
             "{}. To send a message that begins with a slash, write two: //{name}",
             sanitize(&error.to_string())
@@ -81,9 +119,24 @@ pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Re
         invoked => invoked?,
     };
     match invoked {
-        Invoked::Text { text, .. } => {
-            terminal.print(&format!("{}\n", sanitize(text.trim_end())))?;
-            Ok(Said::Done(None))
+        Invoked::Text {
+            text,
+            incomplete,
+            begun,
+            ..
+        } => {
+            show(app, name, &format!("{}\n", text.trim_end()))?;
+            if let Some(why) = incomplete {
+                terminal.notice(&format!(
+                    "loop: the answer is not complete: {}",
+                    sanitize(&why)
+                ));
+                return Ok(Said::Over(Outcome::Limit));
+            }
+            Ok(match begun {
+                Some(begun) => Said::Done(Some(begun)),
+                None => Said::Over(Outcome::Done),
+            })
         }
         Invoked::Completed { message, begun, .. } => {
             // The progress of a fleet is shown, which says more.
@@ -113,18 +166,70 @@ pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Re
     }
 }
 
-/// Runs a command. Its parts may ask for permissions meanwhile. Ctrl-C stops it.
+/// Shows the text of a command: as it is, or as a line of JSON among those of events.
+fn show(app: &App, name: &str, text: &str) -> std::io::Result<()> {
+    if app.options.json {
+        let data = json!({"command": name, "text": text.trim_end()});
+        let line = json!({"type": "loopd.command_result", "data": data});
+        return app.terminal.print(&format!("{line}\n"));
+    }
+    app.terminal.print(&sanitize(text))
+}
+
+/// Runs a command. Its parts may ask for permissions meanwhile. Ctrl-C stops it, and the time of the run
+/// ends it.
 async fn invoke(app: &App, session: &Session, name: &str, input: &str) -> anyhow::Result<Invoked> {
+    let timeout = app.options.run.timeout;
+    let time_up = async {
+        match timeout {
+            Some(time) => tokio::time::sleep(time).await,
+            None => std::future::pending().await,
+        }
+    };
     let invoking = session.invoke_command(name, input);
-    tokio::pin!(invoking);
-    loop {
+    tokio::pin!(invoking, time_up);
+    let (outcome, why) = loop {
         tokio::select! {
             biased;
             invoked = &mut invoking => return Ok(invoked?),
-            () = app.terminal.interrupted() => bail!("/{name} was stopped"),
+            () = app.terminal.interrupted() => break (Outcome::Interrupted, String::new()),
+            () = &mut time_up => {
+                let time = timeout.unwrap_or_default().as_secs_f64();
+                break (Outcome::TimedOut, format!(" after {time} seconds"));
+            }
             question = app.turnstile.next() => question.release(),
         }
+    };
+    let shown = format!("/{name} {input}");
+    // Who wants it to end does not wait for ever.
+    let stopped = tokio::time::timeout(STOPPING, stop_agents_of(session, shown.trim_end())).await;
+    if !matches!(stopped, Ok(Ok(()))) {
+        app.terminal.notice(&format!(
+            "loop: the agent of /{name} may still be at work; to see and stop it: loop tasks {}",
+            session.id()
+        ));
     }
+    Err(CommandStopped {
+        outcome,
+        text: format!(
+            "/{name} was stopped{why}; the session is kept: loop resume {}",
+            session.id()
+        ),
+    }
+    .into())
+}
+
+/// Stops the agents that work for a command. Those of others go on.
+async fn stop_agents_of(session: &Session, shown: &str) -> anyhow::Result<()> {
+    for node in session.tasks().await? {
+        let TaskInfo::Agent(agent) = &node.task else {
+            continue;
+        };
+        if agent.description == shown && agent.status == Status::Running {
+            session.stop_task(agent.id.clone()).await?;
+        }
+    }
+    Ok(())
 }
 
 fn help(known: &[CommandInfo]) -> String {

@@ -47,6 +47,7 @@
 //! costly_models = ["*opus*"]           # a call gets these only where the session's own is one
 //! max_depth = 6                        # how deep agents start agents, 1 to 32
 //! max_concurrent = 8                   # how many run at once, 1 to 256; one per core when absent, at least 4
+//! max_fleet_todos = 1000               # how many todos one fleet carries out, those included that workers add
 //! fork = false                         # a call that names no agent continues a copy of the conversation
 //! multi_turn = true                    # agents wait for more after they have answered
 //!

@@ -51,6 +51,48 @@ pub struct ScopedSkill {
     pub by_model: bool,
 }
 
+/// The tools that runs allow at most. What narrows a run narrows every agent that is started in it, and
+/// those below.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ToolLimits {
+    /// The lists of slash commands: only what all of them name may be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lists: Vec<Vec<String>>,
+    /// The skills that restrict tools, also by the arguments of calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<LimitingSkill>,
+}
+
+/// A skill that restricts tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitingSkill {
+    pub name: String,
+    /// The only tools that may be used.
+    pub tools: Vec<String>,
+}
+
+impl ToolLimits {
+    /// Returns whether nothing is restricted.
+    pub fn is_empty(&self) -> bool {
+        self.lists.is_empty() && self.skills.is_empty()
+    }
+
+    /// Adds other limits; all of them hold.
+    pub fn add(&mut self, other: Self) {
+        for list in other.lists {
+            if !self.lists.contains(&list) {
+                self.lists.push(list);
+            }
+        }
+        for skill in other.skills {
+            if !self.skills.contains(&skill) {
+                self.skills.push(skill);
+            }
+        }
+    }
+}
+
 /// The agent of one run.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use loopd_proto::method;
 use loopd_proto::params::agent::SelectParams;
-use loopd_proto::params::command::{CommandInfo, InvokeParams, Invoked, ListParams};
+use loopd_proto::params::command::{CommandInfo, Commands, InvokeParams, Invoked, ListParams};
 use loopd_proto::params::completion::{CompletionItem, CompletionParams};
 
 use crate::{Error, Session};
@@ -10,14 +10,18 @@ use crate::{Error, Session};
 impl Session {
     /// Lists the slash commands of the daemon and of the clients.
     pub async fn commands(&self) -> Result<Vec<CommandInfo>, Error> {
+        Ok(self.commands_and_problems().await?.commands)
+    }
+
+    /// Lists the slash commands, and the files of commands that are not used as they stand.
+    pub async fn commands_and_problems(&self) -> Result<Commands, Error> {
         let params = ListParams {
             session_id: self.id().clone(),
             include_builtins: true,
             include_client_commands: true,
             include_skills: true,
         };
-        let listed = self.call::<method::CommandsList>(&params).await?;
-        Ok(listed.commands)
+        self.call::<method::CommandsList>(&params).await
     }
 
     /// Runs a slash command; `name` has no slash. The caller shows the text of the result, or sends

@@ -50,14 +50,14 @@ pub use until_idle::UntilIdle;
 
 /// The types of the protocol.
 pub use loopd_proto as proto;
-pub use loopd_proto::event::autopilot::StopReason;
+pub use loopd_proto::event::autopilot::{CompletionOutcome, StopReason, TaskComplete};
 pub use loopd_proto::event::fact::ClientRef;
 pub use loopd_proto::event::fleet::{FleetEnd, FleetProgress};
 pub use loopd_proto::event::todo::{Todo, TodoList, TodoStatus};
 pub use loopd_proto::event::{Body, Durable, Ephemeral, Event};
 pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};
 pub use loopd_proto::params::autopilot::{AutopilotStatus, Paused};
-pub use loopd_proto::params::command::{BegunWork, CommandInfo, Invoked};
+pub use loopd_proto::params::command::{BegunWork, CommandInfo, Commands, Invoked};
 pub use loopd_proto::params::completion::CompletionItem;
 pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::discovery::{FileProblem, Skill, SkillSource};

@@ -91,7 +91,10 @@ pub struct Turn {
     incomplete: Option<String>,
     /// The ids of the events that were delivered and can be the last one of the turn.
     idle_events: Vec<EventId>,
-    /// What the model said last about its task.
+    /// Whether the last message of the main agent answers this message. Others may have sent some, too.
+    is_own: bool,
+    /// What the model said last about a task, and about that of this message.
+    last_task: Option<TaskComplete>,
     task: Option<TaskComplete>,
     /// Why the autopilot stopped with this message.
     stopped: Option<AutopilotStopped>,
@@ -126,6 +129,8 @@ impl Turn {
             failure: None,
             incomplete: None,
             idle_events: Vec::new(),
+            is_own: true,
+            last_task: None,
             task: None,
             stopped: None,
         }
@@ -221,21 +226,29 @@ impl Turn {
             {
                 self.failure = Some(Box::new(failure.clone()));
             }
-            Body::Durable(Durable::AssistantMessage(_)) if event.head.agent_id.is_none() => {
-                self.incomplete = None;
+            Body::Durable(Durable::AssistantMessage(message)) if event.head.agent_id.is_none() => {
+                // Without an origin, a notification started the run.
+                let origin = message.originating_message_id.as_ref();
+                self.is_own = origin.is_none_or(|origin| *origin == self.message_id);
+                if self.is_own {
+                    self.incomplete = None;
+                }
             }
             Body::Durable(Durable::SessionWarning(warning))
                 if event.head.agent_id.is_none()
+                    && self.is_own
                     && CUT_WARNINGS.contains(&warning.warning_type.as_str()) =>
             {
                 self.incomplete = Some(warning.message.clone());
             }
             Body::Durable(Durable::TaskComplete(said)) if event.head.agent_id.is_none() => {
-                self.task = Some(said.clone());
+                self.last_task = Some(said.clone());
             }
             Body::Durable(Durable::AutopilotStopped(stopped))
                 if stopped.request_id.as_ref() == Some(&self.message_id) =>
             {
+                // The autopilot stops right after the model has said it.
+                self.task = self.last_task.take();
                 self.stopped = Some(stopped.clone());
                 self.idle_events.push(event.head.id.clone());
             }

@@ -2,6 +2,7 @@
 //! on what.
 
 mod ends;
+mod items;
 mod plan;
 
 use std::collections::BTreeMap;

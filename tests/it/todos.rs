@@ -296,3 +296,43 @@ async fn plans_are_made_with_todos() {
     assert!(!lines(&session).await.is_empty());
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn calls_of_one_message_change_the_list_in_their_order() {
+    let todos = json!([{"id": "a", "content": "do a"}]);
+    let mut calls = vec![
+        write("w", todos),
+        sql(
+            "u",
+            "UPDATE todos SET status = 'in_progress' WHERE id = 'a'",
+        ),
+        read("r"),
+    ];
+    let many = (0..12).map(|number| {
+        let query = format!("INSERT INTO todos (id, title) VALUES ('t{number:02}', 't')");
+        sql(&format!("s{number}"), &query)
+    });
+    calls.extend(many);
+    calls.push(sql(
+        "l",
+        "SELECT group_concat(id) FROM (SELECT id FROM todos ORDER BY rowid)",
+    ));
+    let daemon = daemon(vec![
+        Turn::user("go").calls(calls),
+        Turn::any().says("done"),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("go").await;
+    assert!(
+        result_of(&session, "r").contains("in_progress"),
+        "{}",
+        result_of(&session, "r")
+    );
+    let last = result_of(&session, "l");
+    assert!(
+        last.contains("a,t00,t01,t02,t03,t04,t05,t06,t07,t08,t09,t10,t11"),
+        "{last}"
+    );
+    daemon.finish().await;
+}

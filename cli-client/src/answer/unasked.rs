@@ -60,6 +60,13 @@ impl DeniedUnasked {
         });
     }
 
+    /// Forgets a request that ends with this event: it belongs to the run of another client.
+    pub(crate) fn forget(&self, event: &Event) {
+        if let Body::Durable(Durable::PermissionCompleted(completed)) = &event.body {
+            self.0.lock().open.remove(&completed.request_id);
+        }
+    }
+
     /// Returns what is to be said about an event: that a request of this client was denied.
     pub(crate) fn denial(&self, event: &Event) -> Option<String> {
         let Body::Durable(Durable::PermissionCompleted(completed)) = &event.body else {

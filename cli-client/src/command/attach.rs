@@ -101,7 +101,7 @@ async fn say(app: &App, session: &Session, renderer: &mut Renderer, text: &str) 
     let said = match slash::read(app, session, text).await {
         Ok(Said::Exit) => return false,
         // What it has begun is shown like everything else.
-        Ok(Said::Done(_)) => Ok(()),
+        Ok(Said::Done(_) | Said::Over(_)) => Ok(()),
         Ok(Said::Send(message)) => match session.send(message).await {
             Ok(id) => {
                 renderer.hide_message(id);

@@ -6,11 +6,11 @@ mod run_limits;
 mod watch;
 
 use anyhow::bail;
-use loopd_sdk::{Mode, Session, Wait};
+use loopd_sdk::{Body, Durable, Events, LimitKind, Mode, Session, Wait};
 
 use crate::app::App;
 use crate::outcome::Outcome;
-use crate::slash::{self, Said};
+use crate::slash::{self, CommandStopped, Said};
 use crate::terminal::{Style, Typed};
 
 pub(super) use ending::{command_outcome, outcome_of};
@@ -53,8 +53,12 @@ pub(super) async fn talk(
         Some(prompt) => match say(app, &session, &prompt, Answers::Own(shows)).await {
             Ok(outcome) => outcome.unwrap_or(Outcome::Done),
             Err(NotSaid::Command(error)) => {
-                session.destroy().await?;
-                return Err(error);
+                let Some(stopped) = error.downcast_ref::<CommandStopped>() else {
+                    session.destroy().await?;
+                    return Err(error);
+                };
+                app.terminal.notice(&format!("loop: {stopped}"));
+                stopped.outcome
             }
             Err(NotSaid::Run(error)) => return Err(error),
         },
@@ -93,9 +97,36 @@ async fn say(
     // A command may begin work before it has ended. A message gets a stream of its own.
     let events = slash::is_command(line).then(|| session.events());
     let said = slash::read(app, session, line).await;
-    let work = match (said.map_err(NotSaid::Command)?, events) {
+    let said = match (said, events) {
+        (Ok(said), events) => (said, events),
+        (Err(error), None) => return Err(NotSaid::Command(error)),
+        (Err(error), Some(events)) => {
+            let outcome = past(app, events).await;
+            return Err(NotSaid::Command(match outcome {
+                // Who stopped it knows why it ended.
+                Some(outcome) if !error.is::<CommandStopped>() => CommandStopped {
+                    outcome,
+                    text: format!("{error:#}"),
+                }
+                .into(),
+                Some(_) | None => error,
+            }));
+        }
+    };
+    let mut report = None;
+    let work = match said {
         (Said::Exit, _) => return Ok(None),
+        (Said::Over(outcome), None) => return Ok(Some(outcome)),
+        (Said::Over(outcome), Some(events)) => {
+            let past = past(app, events).await;
+            return Ok(Some(match outcome {
+                Outcome::Done => past.unwrap_or(outcome),
+                _ => outcome,
+            }));
+        }
         (Said::Send(message), _) => {
+            let scope = message.scope.as_ref();
+            report = scope.and_then(|scope| scope.research_report.clone());
             needs_autopilot(app, session)
                 .await
                 .map_err(NotSaid::Command)?;
@@ -119,7 +150,36 @@ async fn say(
         (Said::Done(_), None) => return Ok(Some(Outcome::Done)),
     };
     let outcome = watch(app, session, work, answers).await;
-    outcome.map(Some).map_err(NotSaid::Run)
+    let outcome = outcome.map_err(NotSaid::Run)?;
+    if let (Outcome::Done, Some(report)) = (outcome, report)
+        && std::fs::metadata(&report).map_or(0, |file| file.len()) == 0
+    {
+        app.terminal.notice(&format!(
+            "loop: the research ended without a report: nothing is in {report}"
+        ));
+        return Ok(Some(Outcome::Failed));
+    }
+    Ok(Some(outcome))
+}
+
+/// Looks at the events of a command that has ended: tells what was denied, and returns what that means
+/// for the outcome.
+async fn past(app: &App, mut events: Events) -> Option<Outcome> {
+    let mut outcome = None;
+    while events.waiting() > 0 {
+        let event = events.next().await?;
+        if let Some(denied) = app.denied_unasked.denial(&event) {
+            app.terminal.notice(&denied);
+            outcome.get_or_insert(Outcome::NobodyToAsk);
+        }
+        if let Body::Durable(Durable::SessionError(failure)) = &event.body {
+            let limit = LimitKind::of_error(&failure.error_type, failure.error_code.as_deref());
+            if limit.is_some() {
+                outcome = Some(Outcome::Limit);
+            }
+        }
+    }
+    outcome
 }
 
 /// Refuses options of the autopilot where the session is in another mode: nobody would keep them.

@@ -8,6 +8,8 @@ use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, MessageId};
 
 /// What events about the session as a whole begin with. They belong to every run.
 const OF_SESSION: &str = "session.";
+/// Those among them that tell how the work on one message ended.
+const OF_RUN: [&str; 2] = ["session.task_complete", "session.autopilot_stopped"];
 
 /// The run of one message, with the agents that it started.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ pub(crate) struct OwnRun {
 }
 
 impl OwnRun {
-    pub(super) fn of(message: MessageId) -> Self {
+    pub(crate) fn of(message: MessageId) -> Self {
         Self {
             message,
             is_other: true,
@@ -55,7 +57,7 @@ impl OwnRun {
     }
 
     /// Notes an event, and returns whether it belongs to the own run.
-    pub(super) fn takes(&mut self, event: &Event) -> bool {
+    pub(crate) fn takes(&mut self, event: &Event) -> bool {
         if let Some(agent) = &event.head.agent_id {
             return self.started(agent);
         }
@@ -64,7 +66,8 @@ impl OwnRun {
         // The end of another run does not belong to the own one.
         let is_end = matches!(event.body, Body::Ephemeral(Ephemeral::AssistantIdle(_)));
         let is_other = if is_end { was_other } else { self.is_other };
-        !is_other || event.body.kind().starts_with(OF_SESSION)
+        let kind = event.body.kind();
+        !is_other || kind.starts_with(OF_SESSION) && !OF_RUN.contains(&kind)
     }
 
     /// Returns whether the own run started an agent. Agents below an agent belong to whom it belongs to.

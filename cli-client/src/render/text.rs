@@ -287,8 +287,10 @@ impl Text {
     }
 
     /// Ends the work of the session: its answer is the last message of the agent.
-    pub(super) fn end_work(&mut self) -> anyhow::Result<()> {
-        let last = self.held.clone().unwrap_or_default();
+    pub(super) fn end_work(&mut self, summary: Option<&str>) -> anyhow::Result<()> {
+        let last = self.held.clone().filter(|last| !last.trim().is_empty());
+        let last = last.or_else(|| summary.map(str::to_owned));
+        let last = last.unwrap_or_default();
         self.end_run(Some(&last))
     }
 }
@@ -309,7 +311,11 @@ fn is_work(body: &Body) -> bool {
     matches!(
         body,
         Body::Durable(
-            Durable::AssistantMessage(_) | Durable::ToolStart(_) | Durable::ToolComplete(_)
+            Durable::AssistantMessage(_)
+                | Durable::ToolStart(_)
+                | Durable::ToolComplete(_)
+                | Durable::TaskComplete(_)
+                | Durable::AutopilotStopped(_)
         ) | Body::Ephemeral(
             Ephemeral::MessageDelta(_) | Ephemeral::Usage(_) | Ephemeral::TurnRetry(_)
         )

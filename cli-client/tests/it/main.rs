@@ -35,6 +35,7 @@ mod queue;
 mod sessions;
 #[cfg(unix)]
 mod shared_session;
+mod slash;
 mod tasks;
 #[cfg(unix)]
 mod terminal;

@@ -1,6 +1,7 @@
 //! The commands that a session accepts, and the decisions that follow from them.
 
 mod calls;
+mod decision;
 mod fleet;
 mod life;
 mod messages;
@@ -97,6 +98,8 @@ pub struct DecideEnv<'a> {
     pub provider_waits: ProviderWaits,
     /// How many workers a fleet has unless its order says so.
     pub fleet_workers: u32,
+    /// How many todos a fleet carries out.
+    pub fleet_todos: u32,
     pub hooks: HookNeeds<'a>,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
@@ -371,6 +374,8 @@ pub enum Command {
     WriteTodos(Vec<TodoInput>),
     /// Stores a todo list that was made from the list of this revision.
     StoreTodos {
+        /// The sub-agent that changed it; `None` for the agent that owns the list.
+        by: Option<TaskId>,
         base: u64,
         list: TodoList,
     },

@@ -236,7 +236,7 @@ pub fn decide(
             settings::agent(state, pick)
         }
         Command::WriteTodos(inputs) => todos::write(state, inputs, env),
-        Command::StoreTodos { base, list } => todos::store(state, base, list),
+        Command::StoreTodos { by, base, list } => todos::store(state, by.as_ref(), base, list),
         Command::StartFleet(order) => fleet::start(state, order, env),
         Command::AdvanceFleet => fleet::advance(state, env),
         Command::WorkerNotStarted { todo, why } => Ok(fleet::not_started(state, todo, why)),

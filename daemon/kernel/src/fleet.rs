@@ -23,6 +23,9 @@ pub const MOST_WORKERS: u32 = 16;
 pub struct Fleet {
     pub workers: u32,
     pub agent_type: Option<String>,
+    /// How many todos it carries out at most, and how many it has begun.
+    pub most_todos: u32,
+    pub begun: u32,
     pub planned_by: Option<MessageId>,
     /// Whether the fleet waits, because its session was opened again without being told to go on.
     pub paused: bool,
@@ -58,11 +61,14 @@ impl FleetMember {
 
 impl Fleet {
     pub(super) fn started(known: Option<Self>, started: &FleetStarted) -> Self {
-        let (members, settled) =
-            known.map_or_else(Default::default, |known| (known.members, known.settled));
+        let (members, settled, begun) = known.map_or_else(Default::default, |known| {
+            (known.members, known.settled, known.begun)
+        });
         Self {
             workers: started.workers.clamp(1, MOST_WORKERS),
             agent_type: started.agent_type.clone(),
+            most_todos: started.most_todos.unwrap_or(u32::MAX),
+            begun,
             planned_by: started.planned_by.clone(),
             paused: false,
             members,
@@ -72,6 +78,9 @@ impl Fleet {
 
     pub(super) fn assigned(&mut self, assigned: &FleetAssigned) {
         let task = assigned.task.clone();
+        if task.is_none() && !self.members.contains_key(&assigned.todo) {
+            self.begun = self.begun.saturating_add(1);
+        }
         let member = task.map_or(FleetMember::Starting, FleetMember::Resuming);
         self.members.insert(assigned.todo.clone(), member);
     }
@@ -109,10 +118,18 @@ impl Fleet {
             total: list.todos.len() - count(TodoStatus::Cancelled),
             done: count(TodoStatus::Completed),
             blocked: count(TodoStatus::Blocked),
-            waiting: count(TodoStatus::Pending),
+            waiting: count(TodoStatus::Pending) + self.left_in_progress(list),
             running: running.collect(),
             ended: None,
         }
+    }
+
+    /// Counts the todos that are in progress and that no worker is at.
+    fn left_in_progress(&self, list: &TodoList) -> usize {
+        let todos = list.todos.iter();
+        let left = todos.filter(|todo| todo.status == TodoStatus::InProgress);
+        left.filter(|todo| !self.members.contains_key(&todo.id))
+            .count()
     }
 
     /// Returns how the fleet ended.
@@ -184,6 +201,9 @@ pub fn next_step(state: &State) -> Option<FleetStep> {
         PlanningRun::Open => {}
         PlanningRun::Done => {
             let free = (fleet.workers as usize).saturating_sub(at_work.len());
+            let left = fleet.most_todos.saturating_sub(fleet.begun) as usize;
+            let free = free.min(left);
+            block_unmet(&mut step);
             let ready = ready(&step.list, &at_work);
             step.start.extend(ready.into_iter().take(free));
             let is_done = at_work.is_empty() && step.start.is_empty();
@@ -272,6 +292,32 @@ fn set_status(list: &mut TodoList, id: &str, status: TodoStatus) {
     }
 }
 
+/// Blocks the todos that depend on what is not in the list: that is never done.
+fn block_unmet(step: &mut FleetStep) {
+    let waiting = step.list.todos.iter();
+    let waiting = waiting.filter(|todo| todo.status == TodoStatus::Pending);
+    let unmet = waiting.filter_map(|todo| {
+        let missing = missing_dependencies(&step.list, &todo.id);
+        (!missing.is_empty()).then(|| (todo.id.clone(), missing.join(", ")))
+    });
+    let unmet: Vec<(String, String)> = unmet.collect();
+    for (todo, missing) in unmet {
+        set_status(&mut step.list, &todo, TodoStatus::Blocked);
+        step.settled.push(FleetSettled {
+            todo,
+            outcome: FleetOutcome::Blocked,
+            reason: Some(format!("it depends on {missing}, which is not in the list")),
+        });
+    }
+}
+
+/// Returns what a todo depends on that is not in the list.
+fn missing_dependencies<'a>(list: &'a TodoList, id: &str) -> Vec<&'a str> {
+    let edges = list.dependencies.iter().filter(|edge| edge.todo_id == id);
+    let wanted = edges.map(|edge| edge.depends_on.as_str());
+    wanted.filter(|on| list.get(on).is_none()).collect()
+}
+
 /// Returns what the todos of a list wait for that is not done yet.
 fn open_dependencies<'a>(list: &'a TodoList, id: &'a str) -> impl Iterator<Item = &'a Todo> {
     let edges = list
@@ -283,13 +329,16 @@ fn open_dependencies<'a>(list: &'a TodoList, id: &'a str) -> impl Iterator<Item 
         .filter(|todo| todo.status != TodoStatus::Completed)
 }
 
-/// Returns the todos that can be begun, the most important first.
-fn ready(list: &TodoList, at_work: &BTreeSet<String>) -> Vec<String> {
+/// Returns the todos that can be begun, the most important first. What somebody has left in progress, and
+/// no worker is at, is begun again.
+pub(crate) fn ready(list: &TodoList, at_work: &BTreeSet<String>) -> Vec<String> {
     let mut ready: Vec<&Todo> = list
         .todos
         .iter()
-        .filter(|todo| todo.status == TodoStatus::Pending && !at_work.contains(&todo.id))
+        .filter(|todo| matches!(todo.status, TodoStatus::Pending | TodoStatus::InProgress))
+        .filter(|todo| !at_work.contains(&todo.id))
         .filter(|todo| open_dependencies(list, &todo.id).next().is_none())
+        .filter(|todo| missing_dependencies(list, &todo.id).is_empty())
         .collect();
     ready.sort_by_key(|todo| match todo.priority {
         TodoPriority::High => 0,
@@ -331,11 +380,29 @@ pub fn circle(list: &TodoList) -> Option<Vec<String>> {
     None
 }
 
-/// Returns what a todo waits for that is not done, by id.
+/// Returns what a todo waits for that is not done or not there, by id.
 pub fn waits_for(list: &TodoList, id: &str) -> Vec<String> {
-    open_dependencies(list, id)
-        .map(|todo| todo.id.clone())
-        .collect()
+    let open = open_dependencies(list, id).map(|todo| todo.id.clone());
+    let missing = missing_dependencies(list, id).into_iter();
+    open.chain(missing.map(str::to_owned)).collect()
+}
+
+impl Fleet {
+    /// Returns whether the fleet has begun as many todos as it may, and others are left.
+    pub(super) fn is_used_up(&self, list: &TodoList) -> bool {
+        self.begun >= self.most_todos && !ready(list, &BTreeSet::new()).is_empty()
+    }
+
+    /// Returns the todo that an agent carries out, alone or for a worker above it.
+    pub(super) fn todo_of(&self, agent: &TaskId) -> Option<&str> {
+        let is_of = |worker: &TaskId| {
+            let below = agent.as_str().strip_prefix(worker.as_str());
+            below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
+        };
+        let mut members = self.members.iter();
+        let found = members.find(|(_, member)| member.task().is_some_and(is_of));
+        found.map(|(todo, _)| todo.as_str())
+    }
 }
 
 impl State {

@@ -2,7 +2,7 @@
 //! set for it.
 
 use loopd_proto::event::agent::Stance;
-use loopd_proto::run_scope::{RunScope, ScopedAgent};
+use loopd_proto::run_scope::{LimitingSkill, RunScope, ScopedAgent, ToolLimits};
 
 use crate::state::State;
 
@@ -33,6 +33,42 @@ impl State {
     pub fn agent_in_force(&self) -> Option<&str> {
         let scoped = self.scoped_agent().map(|agent| agent.name.as_str());
         scoped.or(self.agent.as_deref())
+    }
+
+    /// Returns what narrowed the runs above in which this session was started, if it is a sub-agent.
+    pub fn limits_from_above(&self) -> Option<&ToolLimits> {
+        self.subagent.as_ref().map(|own| &own.profile.limits)
+    }
+
+    /// Returns what holds for every agent that this session starts: what holds for itself at all times.
+    pub fn lasting_limits(&self) -> ToolLimits {
+        let mut limits = self.limits_from_above().cloned().unwrap_or_default();
+        let profile = self.subagent.as_ref().map(|own| &own.profile);
+        if let Some(tools) = profile.and_then(|profile| profile.run_tools.as_ref()) {
+            limits.add(ToolLimits {
+                lists: vec![tools.clone()],
+                ..ToolLimits::default()
+            });
+        }
+        limits
+    }
+
+    /// Returns what the current run allows at most, for the agents that it starts. A research hands its
+    /// questions to agents that have other tools than it has itself.
+    pub fn limits_of_run(&self) -> ToolLimits {
+        let scopes = self.scopes().iter();
+        let scopes = scopes.filter(|scope| scope.research_report.is_none());
+        let skills = self.restricting_skills();
+        let skills = skills.map(|(name, tools)| LimitingSkill {
+            name: name.to_owned(),
+            tools: tools.to_vec(),
+        });
+        let mut limits = self.lasting_limits();
+        limits.add(ToolLimits {
+            lists: scopes.filter_map(|scope| scope.tools.clone()).collect(),
+            skills: skills.collect(),
+        });
+        limits
     }
 
     /// Returns how calls that need a permission are treated now. A run cannot loosen what the selected

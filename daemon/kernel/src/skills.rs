@@ -139,15 +139,20 @@ impl State {
         folders.map(str::to_owned)
     }
 
-    /// Returns the skills that restrict the tools of the current run, with the tools that each allows.
+    /// Returns the skills that restrict the tools of the current run, with the tools that each allows:
+    /// those of the run itself, and those of the runs above in which this session was started.
     pub fn restricting_skills(&self) -> impl Iterator<Item = (&str, &[String])> {
         let of_run = self.run().map_or(&[][..], |run| &run.skills).iter();
         let of_run = of_run.map(|skill| (skill.name.as_str(), skill.tools.as_deref()));
         let preloaded = self.skills.in_system_message().iter();
         let preloaded =
             preloaded.map(|skill| (skill.name.as_str(), skill.allowed_tools.as_deref()));
+        let above = self.limits_from_above().into_iter();
+        let above = above.flat_map(|limits| &limits.skills);
+        let above = above.map(|skill| (skill.name.as_str(), Some(skill.tools.as_slice())));
         of_run
             .chain(preloaded)
+            .chain(above)
             .filter_map(|(name, tools)| Some((name, tools?)))
     }
 }

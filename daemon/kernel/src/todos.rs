@@ -75,6 +75,10 @@ pub enum TodoProblem {
     SameId(String),
     #[error("the todo {todo:?} depends on {on:?}, which is not in the list")]
     UnknownDependency { todo: String, on: String },
+    #[error(
+        "a fleet carries out the todo {0:?}: only its own worker ends it, and no worker removes it; leave it as it is"
+    )]
+    OfFleet(String),
     #[error("the todo {0:?} depends on itself")]
     DependsOnItself(String),
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use super::files::FolderReader;
 use super::{Discovered, Host, OWN_FOLDER, Problem};
 
-pub use arguments::{NotFilled, Wanted};
+pub use arguments::{LONGEST_TEXT, NotFilled, Wanted};
 pub use clash::name_all;
 pub use definition::{CommandDefinition, CommandFormat, CommandOrigin, CommandPlace};
 pub use template::{Segment, Template};

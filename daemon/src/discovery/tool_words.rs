@@ -23,6 +23,12 @@ impl ToolWords {
     }
 }
 
+/// Returns whether a word takes a tool out of a list, as `!Bash` does in other programs. No list here can
+/// do that.
+pub(super) fn takes_out(word: &str) -> bool {
+    word.trim().starts_with(['!', '-', '~', '^'])
+}
+
 fn split(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let mut words = vec![String::new()];

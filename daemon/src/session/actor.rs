@@ -2,14 +2,13 @@
 //!
 //! Nothing else changes the state. Slow work runs as an effect and reports its result as a command.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::session::Failure;
 use loopd_proto::id::SessionId;
 use loopd_proto::session::SessionOptions;
 use loopd_store::SessionRecord;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::budget::{TreeBudget, UnsettledCall};
@@ -536,6 +535,7 @@ impl Actor {
             fallback_models: &self.services.config.fallback_models,
             provider_waits: self.services.config.waits.for_turns(),
             fleet_workers: self.services.config.agents.max_concurrent,
+            fleet_todos: self.services.config.agents.max_fleet_todos,
             hooks: HookNeeds {
                 guard: &|call| self.has_hooks(HookKind::PreToolUse, Some(&call.name)),
                 permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),

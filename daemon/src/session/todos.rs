@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_proto::event::todo::TodoList;
+use loopd_proto::id::TaskId;
 use loopd_store::todos::{Opened, SqlError, SqlRun, TodoDatabase};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +40,8 @@ impl SqlCell {
 /// The list of one session.
 struct OwnedTodos {
     owner: SessionHandle,
+    /// The sub-agent that works with the list of another session.
+    by: Option<TaskId>,
 }
 
 impl Actor {
@@ -51,11 +54,12 @@ impl Actor {
         };
         let has_own =
             |tools: &super::toolset::Toolset<'_>| tools.names().any(|it| it == TODO_WRITE);
-        let owner = match self.subagents.parent() {
-            Some(parent) if !has_own(&self.toolset()) => parent.tree().top.clone(),
-            Some(_) | None => own,
+        let task = self.state.subagent.as_ref().map(|own| own.task.clone());
+        let (owner, by) = match self.subagents.parent() {
+            Some(parent) if !has_own(&self.toolset()) => (parent.tree().top.clone(), task),
+            Some(_) | None => (own, None),
         };
-        SessionTodos::new(OwnedTodos { owner })
+        SessionTodos::new(OwnedTodos { owner, by })
     }
 }
 
@@ -115,7 +119,9 @@ impl TodoAccess for OwnedTodos {
                 let remaining = run.changed.as_ref().map(TodoList::remaining);
                 if let Some(list) = run.changed {
                     let base = revision;
-                    let stored = self.owner.command(Command::StoreTodos { base, list }).await;
+                    let by = self.by.clone();
+                    let stored = Command::StoreTodos { by, base, list };
+                    let stored = self.owner.command(stored).await;
                     if let Err(error) = stored {
                         *open = Some(
                             blocking(move || {

@@ -245,17 +245,19 @@ fn lets_through(state: &State, names: &[&str], origin: ToolOrigin) -> bool {
     }
 }
 
-/// Returns whether everything that the messages of the current run set for it allows this tool.
+/// Returns whether everything that the messages of the current run set for it allows this tool, and what
+/// narrowed the runs above.
 fn scopes_allow(state: &State, names: &[&str], origin: ToolOrigin) -> bool {
     let allow = |tools: Option<&[String]>| {
         allows_any(tools, &[], names, |tools, off, name| {
             definitions::allows(tools, off, name, origin)
         })
     };
+    let mut above = state.limits_from_above().into_iter();
     state.scopes().iter().all(|scope| {
         let of_agent = scope.agent.as_ref().and_then(|it| it.tools.as_deref());
         allow(scope.tools.as_deref()) && allow(of_agent)
-    })
+    }) && above.all(|limits| limits.lists.iter().all(|list| allow(Some(list))))
 }
 
 /// Returns whether one of the names is allowed and none of them is not.

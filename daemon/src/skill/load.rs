@@ -8,6 +8,8 @@ use crate::discovery::skills::{self, ParsedSkill, SkillDefinition};
 
 /// The most names that an error lists.
 const MOST_NAMES: usize = 30;
+/// The longest text of a skill with its arguments filled in, in bytes.
+const LONGEST_TEXT: usize = 2 * 1024 * 1024;
 
 /// Who wants which skill.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +73,7 @@ impl SkillView {
         if definition.name != known.name || needs_trust && definition.hash() != known.hash() {
             return Err(SkillError::Changed(known.name.clone()));
         }
-        Ok(invoked(&definition, &text, &request))
+        invoked(&definition, &text, &request)
     }
 
     fn unknown(&self, name: &str, trigger: SkillTrigger) -> SkillError {
@@ -133,16 +135,28 @@ async fn read_file(known: &SkillDefinition) -> Result<ParsedSkill, SkillError> {
     }
 }
 
-fn invoked(skill: &SkillDefinition, text: &str, request: &LoadRequest<'_>) -> SkillInvoked {
+fn invoked(
+    skill: &SkillDefinition,
+    text: &str,
+    request: &LoadRequest<'_>,
+) -> Result<SkillInvoked, SkillError> {
     let folder = skill.folder();
     let shown = folder.map(|folder| folder.to_string_lossy().into_owned());
     let real = folder.and_then(|folder| folder.canonicalize().ok());
     let real = real.map(|real| real.to_string_lossy().into_owned());
-    SkillInvoked {
+    let content = filled(text, request.arguments, shown.as_deref());
+    let content = content.ok_or_else(|| SkillError::Unavailable {
+        name: skill.name.clone(),
+        why: format!(
+            "its text has more than {} KiB with its arguments filled in",
+            LONGEST_TEXT / 1024
+        ),
+    })?;
+    Ok(SkillInvoked {
         name: skill.name.clone(),
         model: None,
         path: skill.path.to_string_lossy().into_owned(),
-        content: filled(text, request.arguments, shown.as_deref()),
+        content,
         folder: real.filter(|real| Some(real) != shown.as_ref()),
         allowed_tools: skill.allowed_tools.clone(),
         disable_model_invocation: (!skill.model_invocable).then_some(true),
@@ -150,25 +164,32 @@ fn invoked(skill: &SkillDefinition, text: &str, request: &LoadRequest<'_>) -> Sk
         plugin_name: skill.plugin.clone(),
         description: Some(skill.description.clone()),
         trigger: Some(request.trigger),
-    }
+    })
 }
 
 /// Fills in the arguments and the folder of the skill. Without arguments the text stays as it is:
-/// single words (`$1`) are left alone, because texts of skills have scripts in them.
-fn filled(text: &str, arguments: &str, folder: Option<&str>) -> String {
+/// single words (`$1`) are left alone, because texts of skills have scripts in them. Returns `None` if
+/// the text would get too long.
+fn filled(text: &str, arguments: &str, folder: Option<&str>) -> Option<String> {
     const ARGUMENTS: &str = "$ARGUMENTS";
     let text = match folder {
-        Some(folder) => text.replace("${CLAUDE_SKILL_DIR}", folder),
+        Some(folder) => replaced(text, "${CLAUDE_SKILL_DIR}", folder)?,
         None => text.to_owned(),
     };
     let arguments = arguments.trim();
     if arguments.is_empty() {
-        return text;
+        return Some(text);
     }
     if text.contains(ARGUMENTS) {
-        return text.replace(ARGUMENTS, arguments);
+        return replaced(&text, ARGUMENTS, arguments);
     }
-    format!("{}\n\nArguments: {arguments}\n", text.trim_end())
+    Some(format!("{}\n\nArguments: {arguments}\n", text.trim_end()))
+}
+
+/// Replaces a word. How long the text gets is known before memory is taken for it.
+fn replaced(text: &str, word: &str, by: &str) -> Option<String> {
+    let added = text.matches(word).count().saturating_mul(by.len());
+    (text.len().saturating_add(added) <= LONGEST_TEXT).then(|| text.replace(word, by))
 }
 
 #[cfg(test)]
@@ -185,7 +206,17 @@ mod tests {
             ("Run ${CLAUDE_SKILL_DIR}/x.sh\n", "", "Run /s/x.sh\n"),
         ];
         for (text, arguments, expected) in cases {
-            assert_eq!(filled(text, arguments, Some("/s")), expected, "{text}");
+            let filled = filled(text, arguments, Some("/s"));
+            assert_eq!(filled.as_deref(), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn arguments_that_would_fill_the_memory_are_not_filled_in() {
+        let text = "$ARGUMENTS ".repeat(20_000);
+        let arguments = "x".repeat(400_000);
+        assert_eq!(filled(&text, &arguments, None), None);
+        let text = "${CLAUDE_SKILL_DIR} ".repeat(20_000);
+        assert_eq!(filled(&text, "", Some(&"/x".repeat(2_000))), None);
     }
 }

@@ -78,6 +78,9 @@ pub struct ChildResult {
     pub outcome: Option<LoopOutcome>,
     /// The last text of the model.
     pub response: Option<String>,
+    /// Why the answer is not what was asked for, although the loop came to its end: it was cut off or
+    /// withheld, or there is none.
+    pub unfinished: Option<String>,
     /// What calls had until they were interrupted with the child.
     pub cut_calls: Option<String>,
     pub error: Option<String>,

@@ -126,6 +126,9 @@ pub enum RunFailure {
     /// The error in the sub-agent's own log.
     #[error("{0}")]
     Loop(String),
+    /// It came to its end, and its answer is not what was asked for.
+    #[error("{0}")]
+    Unfinished(String),
     #[error("it was interrupted")]
     Interrupted,
     #[error("it failed")]

@@ -72,6 +72,7 @@ impl FakeChild {
             outcome: Some(outcome),
             cut_calls: None,
             response: Some(text.to_owned()),
+            unfinished: None,
             error: None,
             usage: WorkUsage::default(),
         })));
@@ -227,6 +228,8 @@ impl ParentSession for House {
                 taken: BTreeSet::new(),
                 planning: loopd_kernel::policy::planning::Planning::No,
                 denied: Vec::new(),
+                lasting_limits: Default::default(),
+                limits_of_run: Default::default(),
                 subagents: None,
                 settings: AgentSettings::default(),
                 roster: Arc::new(load(&RosterInput::default())),

@@ -9,6 +9,7 @@ use loopd_proto::event::task::AgentWork;
 use loopd_proto::id::TaskId;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::permission::PermissionRule;
+use loopd_proto::run_scope::ToolLimits;
 
 use super::child::{Child, RunLink};
 use super::definitions::{AgentSettings, AskedBy, Roster};
@@ -79,6 +80,9 @@ pub struct ParentSnapshot {
     pub planning: Planning,
     /// The rules that deny a permission.
     pub denied: Vec<PermissionRule>,
+    /// What every agent is limited to, and what one is that the current run starts.
+    pub lasting_limits: ToolLimits,
+    pub limits_of_run: ToolLimits,
     /// The clients' settings for single sub-agents.
     pub subagents: Option<SubagentSettings>,
     /// The settings for all sub-agents, from the file, the launch and the clients.

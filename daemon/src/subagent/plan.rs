@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use loopd_proto::event::agent::{Profile, Stance};
 use loopd_proto::event::task::Execution;
 use loopd_proto::id::TaskId;
+use loopd_proto::run_scope::ToolLimits;
 
 use super::definitions::model::{Choice, Wish, choose};
 use super::definitions::{AskedBy, is_same};
@@ -82,6 +83,7 @@ async fn named(
         tools: agent.tools.clone(),
         disallowed_tools: agent.disallowed_tools.clone(),
         run_tools: order.tools.clone(),
+        limits: limits(parent, order),
         max_turns: agent.max_turns,
         skills: own_skills(agent),
         task_skill: order.skill.clone(),
@@ -104,6 +106,15 @@ async fn named(
         taken: parent.taken.clone(),
         note: choice.note,
     })
+}
+
+/// Returns what the sub-agent is limited to. What a person starts does not belong to the run that happens
+/// to go on meanwhile.
+fn limits(parent: &ParentSnapshot, order: &SubagentOrder) -> ToolLimits {
+    match asked_by(order) {
+        AskedBy::Model => parent.limits_of_run.clone(),
+        AskedBy::Person => parent.lasting_limits.clone(),
+    }
 }
 
 /// Returns the skills of a sub-agent. A built-in one has all of the session; one that somebody defined
@@ -249,6 +260,7 @@ fn fork(parent: &ParentSnapshot, order: &SubagentOrder) -> Result<SubagentPlan, 
         profile: Profile {
             agent_type: FORK.to_owned(),
             display_name: own_name(order).unwrap_or(FORK).to_owned(),
+            limits: limits(parent, order),
             fork: true,
             ..Profile::default()
         },

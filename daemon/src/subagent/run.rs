@@ -42,6 +42,8 @@ pub struct RunEnding {
     pub end: RunEnd,
     /// The answer of the sub-agent, or its last text.
     pub response: Option<String>,
+    /// Why the answer is not complete, although the sub-agent has come to its end.
+    pub unfinished: Option<String>,
     /// What its calls had until they were interrupted with it.
     pub cut_calls: Option<String>,
     pub usage: WorkUsage,
@@ -58,6 +60,7 @@ impl RunEnding {
         Self {
             end: RunEnd::Cancelled,
             response: None,
+            unfinished: None,
             cut_calls: None,
             usage: WorkUsage::default(),
             worktree: None,

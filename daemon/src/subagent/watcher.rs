@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use loopd_kernel::texts;
 use loopd_proto::event::Durable;
 use loopd_proto::time::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
@@ -22,8 +23,18 @@ pub struct RunProgress {
     pub latest_intent: Option<String>,
     pub recent: VecDeque<Activity>,
     pub tool_calls: u64,
+    /// The calls that had a result, and those that were denied.
+    pub succeeded: u64,
+    pub denied: u64,
     pub tokens: u64,
     pub turns: u64,
+}
+
+impl RunProgress {
+    /// Returns whether calls were denied and no other one had a result.
+    pub fn was_denied_all(&self) -> bool {
+        self.denied > 0 && self.succeeded == 0
+    }
 }
 
 /// One step of a sub-agent.
@@ -105,7 +116,14 @@ impl Watcher {
                 self.write(format!("- {what}"));
                 self.step(at, what.clone(), Some(what));
             }
-            Durable::ToolComplete(complete) if !complete.success => {
+            Durable::ToolComplete(complete) if complete.success => {
+                self.progress_mut().succeeded += 1;
+            }
+            Durable::ToolComplete(complete) => {
+                let code = complete.error.as_ref().and_then(|it| it.code.as_deref());
+                if matches!(code, Some("denied" | texts::REJECTED_CODE)) {
+                    self.progress_mut().denied += 1;
+                }
                 let error = complete.error.as_ref().map(|error| short(&error.message));
                 let text = format!("  failed: {}", error.unwrap_or_default());
                 self.write(text.clone());

@@ -23,6 +23,8 @@ pub(super) use write::TodoWrite;
 pub const TODO_WRITE: &str = "todowrite";
 pub const TODO_READ: &str = "todoread";
 pub const SQL: &str = "sql";
+/// The tools that use the list.
+pub const NAMES: [&str; 3] = [TODO_WRITE, TODO_READ, SQL];
 
 /// The todo list that a session works with: its own, or that of the session at the top.
 pub trait TodoAccess: Send + Sync + 'static {

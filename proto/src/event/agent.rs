@@ -5,7 +5,7 @@ use serde_with::skip_serializing_none;
 
 use super::task::Execution;
 use crate::id::{AgentId, SessionId, TaskId, ToolCallId};
-use crate::run_scope::ScopedSkill;
+use crate::run_scope::{ScopedSkill, ToolLimits};
 
 /// This session is an agent of another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct Profile {
     pub disallowed_tools: Vec<String>,
     /// The tools that the slash command which started it allows; all when absent.
     pub run_tools: Option<Vec<String>>,
+    /// What narrowed the run in which it was started.
+    #[serde(skip_serializing_if = "ToolLimits::is_empty")]
+    pub limits: ToolLimits,
     pub max_turns: Option<u32>,
     /// The skills in its system message, which are all that it has; all of the session when absent.
     pub skills: Option<Vec<String>>,

@@ -14,6 +14,8 @@ pub struct FleetStarted {
     pub workers: u32,
     /// Which agent the workers are; the general one unless named.
     pub agent_type: Option<String>,
+    /// How many todos it carries out at most; any number in logs of earlier builds.
+    pub most_todos: Option<u32>,
     /// The message in whose run the todos are written. No worker starts before that run has ended.
     pub planned_by: Option<MessageId>,
 }

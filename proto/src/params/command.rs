@@ -95,7 +95,14 @@ pub struct InvokeParams {
 )]
 pub enum Invoked {
     /// A text to show.
-    Text { text: String, markdown: bool },
+    Text {
+        text: String,
+        markdown: bool,
+        /// Our own member: why the text is not complete; absent if it is.
+        incomplete: Option<String>,
+        /// Our own member: the work that the command has begun and that goes on.
+        begun: Option<BegunWork>,
+    },
     /// A message that the caller sends next.
     AgentPrompt {
         prompt: String,

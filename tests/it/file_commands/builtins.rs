@@ -47,7 +47,7 @@ async fn autopilot_is_turned_on_and_off() {
 #[tokio::test]
 async fn todos_are_listed_and_a_fleet_needs_some() {
     let list = json!({"todos": [
-        {"id": "a", "content": "write it", "status": "in_progress", "priority": "high"},
+        {"id": "a", "content": "write it", "status": "cancelled", "priority": "high"},
         {"id": "b", "content": "plan it", "status": "completed", "priority": "low"},
     ]});
     let daemon = Daemon::playing([
@@ -61,7 +61,7 @@ async fn todos_are_listed_and_a_fleet_needs_some() {
     session.ask("go").await;
     let todos = session.call(INVOKE, json!({"name": "todos"})).await;
     let text = todos["text"].as_str().unwrap();
-    assert!(text.contains("- [ ] write it (in progress)"), "{text}");
+    assert!(text.contains("- [ ] write it (cancelled)"), "{text}");
     assert!(text.contains("- [x] plan it (done)"), "{text}");
     // Nothing waits for a worker.
     let refused = session.try_call(INVOKE, json!({"name": "fleet"})).await;

@@ -173,3 +173,27 @@ async fn names_are_completed() {
     }
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_command_whose_file_is_not_used_says_why() {
+    let daemon = Daemon::playing([]).await;
+    let session = session(&daemon).await;
+    for (name, front, why) in [
+        ("a", "allowed-tools: \"*, !Bash\"", "!Bash"),
+        ("b", "allowed-tools:", "names no tool"),
+        ("c", "Allowed-Tools: Read", "Allowed-Tools"),
+        ("d", "allowed_tools: Read", "allowed_tools"),
+        ("e", "alowed-tools: Read", "alowed-tools"),
+        ("f", "disallowed_tools: Bash", "disallowed_tools"),
+    ] {
+        command(&daemon, name, &format!("---\n{front}\n---\nDo it."));
+        let error = session.refused(INVOKE, json!({ "name": name })).await;
+        assert!(
+            error.message.contains(why) && error.message.contains(&format!("{name}.md")),
+            "{error}"
+        );
+    }
+    let error = session.refused(INVOKE, json!({"name": "none"})).await;
+    assert!(error.message.contains("there is no command"), "{error}");
+    daemon.finish().await;
+}

@@ -118,7 +118,7 @@ async fn what_is_typed_after_a_command_is_no_code_of_its_parts() {
     let params = json!({"name": "shell", "input": typed});
     let refused = session.refused(INVOKE, params).await;
     assert!(
-        refused.message.contains("sh -c") && refused.message.contains("evaluates text"),
+        refused.message.contains("sh -c") && refused.message.contains("may evaluate its place"),
         "{refused:?}"
     );
     let params = json!({"name": "say", "input": typed});

@@ -1,6 +1,6 @@
 //! What a command sets for its own turn, and for no other.
 
-use loopd_tests::{Daemon, Turn, call};
+use loopd_tests::{Daemon, Script, Turn, call};
 use serde_json::{Value, json};
 
 use super::{EXECUTE, INVOKE, command, session, session_of, write};
@@ -165,5 +165,53 @@ async fn a_scope_survives_the_daemon_with_its_message() {
         .await;
     assert_eq!(daemon.script().last_request().tools(), ["view"]);
     daemon.restart().await;
+    daemon.finish().await;
+}
+
+/// What narrows a turn narrows every agent that is started in it, and those below; also when such an
+/// agent gets another message later.
+#[tokio::test]
+async fn agents_of_a_restricted_turn_are_restricted_like_it() {
+    let task = |id: &str, prompt: &str| {
+        call(
+            id,
+            "task",
+            json!({"name": id, "agent_type": "general-purpose", "description": "d", "prompt": prompt}),
+        )
+    };
+    let script = Script::answering(move |request| {
+        let first = request.first_user_text();
+        let answered = !request.last_results().is_empty();
+        match first.as_str() {
+            text if text.contains("INNER") => Turn::any().says("inner"),
+            text if text.contains("OUTER") && !answered => Turn::any().calls([task("in", "INNER")]),
+            text if text.contains("OUTER") => Turn::any().says("outer"),
+            _ if answered => Turn::any().says("done"),
+            _ => Turn::any().calls([task("out", "OUTER")]),
+        }
+    })
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    command(
+        &daemon,
+        "look",
+        "---\nallowed-tools: Task, Read\n---\nLook.",
+    );
+    let mut session = session(&daemon).await;
+    session
+        .call(EXECUTE, json!({"commandName": "look", "args": ""}))
+        .await;
+    session.next("session.idle").await;
+    let requests = daemon.script().requests();
+    for who in ["OUTER", "INNER"] {
+        let mut of = requests
+            .iter()
+            .filter(|request| request.first_user_text().contains(who));
+        let tools = of.next().unwrap().tools();
+        assert!(tools.contains(&"view"), "{who}: {tools:?}");
+        for tool in ["bash", "create", "edit", "grep", "sql"] {
+            assert!(!tools.contains(&tool), "{who}: {tools:?}");
+        }
+    }
     daemon.finish().await;
 }

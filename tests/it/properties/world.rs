@@ -104,6 +104,7 @@ impl World {
             top: None,
             fallback_models: &[],
             fleet_workers: 4,
+            fleet_todos: 1_000,
             provider_waits: loopd_kernel::decide::provider_wait::ProviderWaits::NONE,
             hooks: loopd_kernel::hook::HookNeeds::NONE,
             ids: &mut fresh,

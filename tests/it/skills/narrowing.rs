@@ -87,3 +87,24 @@ async fn a_skill_that_a_person_loads_restricts_its_message() {
     session.ask("two").await;
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn agents_that_are_started_under_a_skill_are_restricted_like_their_parent() {
+    let write = call("w", "create", json!({"path": "new.txt", "file_text": "x"}));
+    let start =
+        json!({"name": "a", "agent_type": "general-purpose", "description": "d", "prompt": "SUB"});
+    let daemon = Daemon::playing([
+        Turn::user("one").calls([call("a", "skill", json!({"skill": "tidy"}))]),
+        Turn::any().calls([call("b", "task", start)]),
+        Turn::user("SUB").calls([write]),
+        Turn::results(["The skill \"tidy\" is active and allows only these tools"]).says("no"),
+        Turn::any().says("1"),
+    ])
+    .await;
+    skill(&daemon, "tidy", "allowed-tools: Task, Glob\n", "Tidy.");
+    let mut session = session(&daemon).await;
+    session.approve_all().await;
+    session.ask("one").await;
+    assert!(!daemon.file("new.txt").exists());
+    daemon.finish().await;
+}

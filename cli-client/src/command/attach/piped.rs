@@ -42,6 +42,7 @@ pub(super) async fn run(
             renderer.hide_message(turn.message_id().clone());
             Work::Message(turn)
         }
+        Said::Over(outcome) => return Ok(outcome),
         Said::Done(None) | Said::Exit => return Ok(Outcome::Done),
         Said::Done(begun) => Work::Command {
             begun,

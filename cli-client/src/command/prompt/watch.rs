@@ -1,8 +1,8 @@
 //! Shows the work of a session until its end: the turn of a message, or what a slash command has begun.
 
 use loopd_sdk::{
-    BegunWork, Body, Durable, Error, Event, KeepsWaiting, Mode, Reply, Session, Stopped, Turn,
-    TurnOutcome, UntilIdle,
+    BegunWork, Body, CompletionOutcome, Durable, Error, Event, KeepsWaiting, Mode, Reply, Session,
+    Stopped, TaskComplete, Turn, TurnOutcome, UntilIdle,
 };
 
 use super::Shows;
@@ -11,7 +11,7 @@ use super::ending::{answer, command_outcome, outcome_of};
 use super::run_limits::{Counts, WatchedLimits};
 use crate::app::App;
 use crate::outcome::Outcome;
-use crate::render::{Renderer, UserMessages};
+use crate::render::{OwnRun, Renderer, UserMessages};
 use crate::terminal::{Style, Terminated, sanitize};
 
 /// Which answers are shown, if other clients send messages to the same session.
@@ -116,6 +116,11 @@ pub(crate) async fn watch(
         interrupted: false,
         was_shown: false,
         last: None,
+        own: match (&work, answers) {
+            (Work::Message(turn), Answers::Own(_)) => Some(OwnRun::of(turn.message_id().clone())),
+            (Work::Message(_) | Work::Command { .. } | Work::Background(_), _) => None,
+        },
+        task: None,
     };
     if let Some(outcome) = watching.follow(&mut work).await? {
         return Ok(outcome);
@@ -130,6 +135,10 @@ pub(crate) async fn watch(
                 return Ok(outcome);
             }
             watching.end_run(&finished)?;
+            if matches!(&finished, Ok(reply) if answer(reply).trim().is_empty()) {
+                app.terminal
+                    .notice("loop: the agent ended without an answer");
+            }
             let failed = finished.is_err();
             let paused = watching.paused(answers, &finished).await?;
             // Whoever has stopped it here knows why it has no answer.
@@ -145,9 +154,23 @@ pub(crate) async fn watch(
             if failed {
                 watching.renderer.end_run(None)?;
             } else {
-                watching.renderer.end_work()?;
+                let task = watching.task.as_ref().filter(|_| begun.is_some());
+                let summary = task.and_then(|task| task.summary.as_deref());
+                watching
+                    .renderer
+                    .end_work(summary.map(sanitize).as_deref())?;
             }
-            (failed, command_outcome(app, session, begun, finished).await)
+            let outcome = command_outcome(app, session, begun, finished).await;
+            let is_blocked = |task: &TaskComplete| task.outcome == Some(CompletionOutcome::Blocked);
+            let outcome = match outcome {
+                Ok(Outcome::Done)
+                    if begun.is_some() && watching.task.as_ref().is_some_and(is_blocked) =>
+                {
+                    Ok(Outcome::Blocked)
+                }
+                outcome => outcome,
+            };
+            (failed, outcome)
         }
         Work::Background(_) => (false, Ok(Outcome::Done)),
     };
@@ -177,6 +200,10 @@ struct Watching<'a> {
     was_shown: bool,
     /// The last message of the agent, if it called no tool.
     last: Option<String>,
+    /// Whose run an event belongs to, where other clients send messages to the same session.
+    own: Option<OwnRun>,
+    /// What the agent said last of its task.
+    task: Option<TaskComplete>,
 }
 
 impl Watching<'_> {
@@ -224,14 +251,19 @@ impl Watching<'_> {
     fn note(&mut self, event: &Event) -> anyhow::Result<()> {
         self.was_shown |= matches!(event.body.kind(), "abort" | "session.idle");
         self.limits.note(event);
-        if let (Body::Durable(Durable::AssistantMessage(said)), None) =
-            (&event.body, &event.head.agent_id)
-        {
-            let is_answer = said.tool_requests.is_empty();
-            self.last = is_answer.then(|| said.content.clone());
+        let is_own = self.own.as_mut().is_none_or(|own| own.takes(event));
+        match (&event.body, &event.head.agent_id) {
+            (Body::Durable(Durable::AssistantMessage(said)), None) if is_own => {
+                let is_answer = said.tool_requests.is_empty();
+                self.last = is_answer.then(|| said.content.clone());
+            }
+            (Body::Durable(Durable::TaskComplete(said)), None) => self.task = Some(said.clone()),
+            _ => {}
         }
         self.renderer.show(event)?;
-        if let Some(denied) = self.app.denied_unasked.denial(event) {
+        if !is_own {
+            self.app.denied_unasked.forget(event);
+        } else if let Some(denied) = self.app.denied_unasked.denial(event) {
             self.renderer.end_line()?;
             self.app.terminal.notice(&denied);
         }
@@ -254,6 +286,8 @@ impl Watching<'_> {
                     .notice(&self.app.terminal.styled(Style::Dim, &told));
             }
             self.last = None;
+            // What follows answers a notice, and no message.
+            self.own = None;
             let mut work = Work::Background(Box::new(wait));
             if let Some(outcome) = self.follow(&mut work).await? {
                 if outcome == Outcome::TimedOut {

@@ -51,6 +51,12 @@ pub enum Refusal {
     FleetAtWork,
     #[error("there are no todos to carry out; give a prompt, or write todos first")]
     NoTodos,
+    #[error("no todo can be begun: {0}")]
+    NoReadyTodo(String),
+    #[error(
+        "a fleet changes files, and this session is in plan mode; leave it first, or let the fleet carry out the plan"
+    )]
+    FleetWhilePlanning,
     #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
     TodoCircle(String),
     #[error("the form was not filled in as it was asked for: {0}")]

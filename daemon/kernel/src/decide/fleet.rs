@@ -1,10 +1,12 @@
 //! Fleets: begin, carry out the next step, end.
 
+use std::collections::BTreeSet;
+
 use loopd_proto::event::fact::{LoopOutcome, PendingMessage};
 use loopd_proto::event::fleet::{
     FleetAssigned, FleetEnd, FleetEnded, FleetInterrupted, FleetOutcome, FleetSettled, FleetStarted,
 };
-use loopd_proto::event::session::Empty;
+use loopd_proto::event::session::{Empty, Warning};
 use loopd_proto::event::task::TasksDelivered;
 use loopd_proto::event::todo::{Todo, TodoList, TodoStatus};
 use loopd_proto::event::{Durable, Ephemeral};
@@ -14,7 +16,7 @@ use super::{queue, tell_idle, todos};
 use crate::command::{
     Answer, DecideEnv, Decision, Effect, FleetOrder, RecoveredOutcome, Refusal, WorkerOrder,
 };
-use crate::fleet::{Fleet, FleetMember, FleetStep, circle, next_step};
+use crate::fleet::{Fleet, FleetMember, FleetStep, circle, next_step, ready};
 use crate::state::State;
 use crate::tasks::Task;
 use crate::texts::fleet as texts;
@@ -35,11 +37,32 @@ fn check(state: &State, needs_todos: bool, env: &DecideEnv<'_>) -> Result<(), Re
     if let Some(circle) = circle(list) {
         return Err(Refusal::TodoCircle(circle.join(" → ")));
     }
-    let is_open = |todo: &Todo| todo.status == TodoStatus::Pending;
-    if needs_todos && !list.todos.iter().any(is_open) {
+    let list = taken_up(list);
+    let is_open = |todo: &&Todo| !todo.status.is_over();
+    let mut open = list.todos.iter().filter(is_open).peekable();
+    if needs_todos && open.peek().is_none() {
         return Err(Refusal::NoTodos);
     }
+    if needs_todos && ready(&list, &BTreeSet::new()).is_empty() {
+        let open = open.take(MOST_TOLD);
+        let waits: Vec<String> = open.map(|todo| texts::waits(&list, &todo.id)).collect();
+        return Err(Refusal::NoReadyTodo(waits.join("; ")));
+    }
     Ok(())
+}
+
+/// How many todos a refusal names.
+const MOST_TOLD: usize = 10;
+
+/// Returns the list with which a fleet begins: what failed or was blocked before is tried again.
+fn taken_up(list: &TodoList) -> TodoList {
+    let mut list = list.clone();
+    for todo in &mut list.todos {
+        if todo.status == TodoStatus::Blocked {
+            todo.status = TodoStatus::Pending;
+        }
+    }
+    list
 }
 
 /// Begins a fleet, or lets a paused one go on.
@@ -49,6 +72,9 @@ pub(super) fn start(
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     let prompt = order.prompt.filter(|prompt| !prompt.trim().is_empty());
+    if env.planning(state).is_on() {
+        return Err(Refusal::FleetWhilePlanning);
+    }
     check(state, prompt.is_none() && state.fleet.is_none(), env)?;
     let message = prompt.map(|prompt| PendingMessage {
         display_prompt: Some(texts::deployed(&prompt)),
@@ -68,8 +94,13 @@ pub(super) fn start(
     decision.store(Durable::FleetStarted(FleetStarted {
         workers: order.workers.unwrap_or(env.fleet_workers),
         agent_type: order.agent_type,
+        most_todos: Some(env.fleet_todos),
         planned_by,
     }));
+    let list = taken_up(&state.todos.list);
+    if list != state.todos.list {
+        todos::updated(&mut decision, list);
+    }
     if let Some(message) = message {
         queue::enqueue(state, message, &mut decision, env)?;
     }
@@ -87,6 +118,7 @@ pub(super) fn carry_out_plan(state: &State, decision: &mut Decision, env: &Decid
     decision.store(Durable::FleetStarted(FleetStarted {
         workers: env.fleet_workers,
         agent_type: None,
+        most_todos: Some(env.fleet_todos),
         planned_by: run.and_then(|run| run.origin.clone()),
     }));
 }
@@ -162,6 +194,13 @@ fn finish(
     env: &mut DecideEnv<'_>,
 ) -> Result<(), Refusal> {
     ended(decision, fleet, &step.list, FleetEnd::Finished);
+    if fleet.is_used_up(&step.list) {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: "fleet_limit".to_owned(),
+            message: texts::used_up(fleet.most_todos),
+            url: None,
+        }));
+    }
     if fleet.settled.is_empty() {
         // The model had nothing for workers to do and has said so itself.
         if !state.is_busy() {

@@ -118,6 +118,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
             longest: given.longest_wait,
         },
         fleet_workers: 4,
+        fleet_todos: 1_000,
         hooks: HookNeeds {
             guard: &|_| given.guarded,
             permission: &|_| given.guarded,

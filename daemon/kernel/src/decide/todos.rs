@@ -3,10 +3,11 @@
 use loopd_proto::event::session::Empty;
 use loopd_proto::event::todo::TodoList;
 use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::id::TaskId;
 
 use crate::command::{Answer, DecideEnv, Decision, Refusal};
 use crate::state::State;
-use crate::todos::{TodoInput, check, rewritten};
+use crate::todos::{TodoInput, TodoProblem, check, rewritten};
 
 /// Replaces the list by what a model wrote.
 pub(super) fn write(
@@ -19,12 +20,34 @@ pub(super) fn write(
 }
 
 /// Stores a list that was made from the list of this revision.
-pub(super) fn store(state: &State, base: u64, list: TodoList) -> Result<Decision, Refusal> {
+pub(super) fn store(
+    state: &State,
+    by: Option<&TaskId>,
+    base: u64,
+    list: TodoList,
+) -> Result<Decision, Refusal> {
     if base != state.todos.revision {
         return Err(Refusal::TodosChanged);
     }
     check(&list).map_err(Refusal::Todos)?;
+    if let (Some(by), Some(fleet)) = (by, &state.fleet) {
+        keep_items(&state.todos.list, fleet.todo_of(by), &list).map_err(Refusal::Todos)?;
+    }
     Ok(replace(state, list))
+}
+
+/// Refuses that an agent ends or removes what others carry out. While a fleet is at work, a todo is ended
+/// by its worker, or by the agent and the person that the list belongs to.
+fn keep_items(before: &TodoList, own: Option<&str>, after: &TodoList) -> Result<(), TodoProblem> {
+    let mut open = before.todos.iter().filter(|todo| !todo.status.is_over());
+    let taken = open.find(|todo| match after.get(&todo.id) {
+        None => true,
+        Some(now) => now.status.is_over() && own != Some(todo.id.as_str()),
+    });
+    match taken {
+        Some(todo) => Err(TodoProblem::OfFleet(todo.id.clone())),
+        None => Ok(()),
+    }
 }
 
 fn replace(state: &State, list: TodoList) -> Decision {

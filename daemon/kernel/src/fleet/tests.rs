@@ -62,9 +62,9 @@ fn what_is_ready_waits_for_nothing_that_is_open() {
     if let Some(todo) = todos.todos.last_mut() {
         todo.priority = TodoPriority::High;
     }
-    assert_eq!(ready(&todos, &BTreeSet::new()), ["g", "b", "f"]);
+    assert_eq!(ready(&todos, &BTreeSet::new()), ["g", "b"]);
     let at_work = BTreeSet::from(["b".to_owned()]);
-    assert_eq!(ready(&todos, &at_work), ["g", "f"]);
+    assert_eq!(ready(&todos, &at_work), ["g"]);
 }
 
 fn fleet(state: &mut State, workers: u32) {
@@ -73,6 +73,7 @@ fn fleet(state: &mut State, workers: u32) {
         &FleetStarted {
             workers,
             agent_type: None,
+            most_todos: None,
             planned_by: None,
         },
     ));
@@ -106,6 +107,66 @@ fn as_many_begin_as_there_are_workers() {
         fleet.paused = true;
     }
     assert_eq!(next_step(&state), None);
+}
+
+#[test]
+fn what_somebody_left_in_progress_is_taken_up() {
+    let mut state = State::new("s".into());
+    state.todos.list = list(&[("a", TodoStatus::InProgress, &[]), ("b", OPEN, &["a"])]);
+    fleet(&mut state, 2);
+    let step = next_step(&state).map(|step| step.start);
+    assert_eq!(step.unwrap_or_default(), ["a"]);
+}
+
+#[test]
+fn what_depends_on_a_todo_that_is_not_there_is_blocked() {
+    let mut state = State::new("s".into());
+    state.todos.list = list(&[("a", OPEN, &["gone"]), ("b", OPEN, &["a"])]);
+    fleet(&mut state, 2);
+    let step = next_step(&state);
+    let settled = step.as_ref().and_then(|step| step.settled.first());
+    let reason = settled.and_then(|settled| settled.reason.clone());
+    assert_eq!(
+        reason.as_deref(),
+        Some("it depends on gone, which is not in the list")
+    );
+    assert_eq!(
+        settled.map(|settled| settled.outcome),
+        Some(FleetOutcome::Blocked)
+    );
+    assert_eq!(step.and_then(|step| step.ends), Some(FleetEnd::Finished));
+}
+
+#[test]
+fn a_fleet_carries_out_no_more_todos_than_it_may() {
+    let mut state = State::new("s".into());
+    state.todos.list = list(&[("a", OPEN, &[]), ("b", OPEN, &[]), ("c", OPEN, &[])]);
+    fleet(&mut state, 3);
+    if let Some(fleet) = &mut state.fleet {
+        fleet.most_todos = 2;
+    }
+    let starts = |state: &State| next_step(state).map(|step| step.start).unwrap_or_default();
+    assert_eq!(starts(&state), ["a", "b"]);
+    if let Some(fleet) = &mut state.fleet {
+        for todo in ["a", "b"] {
+            let assigned = FleetAssigned {
+                todo: todo.to_owned(),
+                task: None,
+            };
+            fleet.assigned(&assigned);
+            fleet.settled(&FleetSettled {
+                todo: todo.to_owned(),
+                outcome: FleetOutcome::Done,
+                reason: None,
+            });
+        }
+    }
+    for todo in state.todos.list.todos.iter_mut().take(2) {
+        todo.status = DONE;
+    }
+    let step = next_step(&state);
+    assert_eq!(step.as_ref().map(|step| step.start.len()), Some(0));
+    assert_eq!(step.and_then(|step| step.ends), Some(FleetEnd::Finished));
 }
 
 #[test]

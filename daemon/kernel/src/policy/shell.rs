@@ -17,6 +17,7 @@ mod deny;
 pub(crate) mod directories;
 mod evaluated;
 mod fit;
+mod handed_over;
 pub(crate) mod identifier;
 pub(crate) mod looks;
 mod options;
@@ -37,6 +38,7 @@ use loopd_proto::permission::{PermissionRule, ShellCommand};
 
 pub use self::evaluated::evaluates;
 pub use self::fit::{LineFit, fit, fits};
+pub use self::handed_over::may_be_option;
 
 use self::coverage::Coverage;
 use self::deny::Hit;

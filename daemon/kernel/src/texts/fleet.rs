@@ -98,21 +98,40 @@ pub(crate) fn finished(state: &State, fleet: &Fleet, list: &TodoList) -> String 
         }
     }
     for todo in &list.todos {
-        if todo.status == TodoStatus::Pending {
-            let on = waits_for(list, &todo.id).join(", ");
-            write!(
-                text,
-                "\n- {}: not begun, because it waits for {on}",
-                todo.id
-            )
-            .ok();
+        if matches!(todo.status, TodoStatus::Pending | TodoStatus::InProgress) {
+            write!(text, "\n- {}", waits(list, &todo.id)).ok();
         }
+    }
+    if fleet.is_used_up(list) {
+        write!(text, "\n\n{}", used_up(fleet.most_todos)).ok();
     }
     text.push_str(
         "\n</fleet_ended>\n\nCheck what the workers did: read_agent shows an answer in full. See whether the request is fulfilled as a \
          whole, deal with what is blocked if you can, and tell the user what came of it.",
     );
     text
+}
+
+/// Says why a todo was not begun.
+pub(crate) fn waits(list: &TodoList, id: &str) -> String {
+    let on = waits_for(list, id);
+    if on.is_empty() {
+        return format!("{id}: not begun");
+    }
+    let on = on.into_iter().map(|on| match list.get(&on) {
+        Some(todo) if todo.status == TodoStatus::Cancelled => format!("{on} (cancelled)"),
+        Some(_) => on,
+        None => format!("{on} (not in the list)"),
+    });
+    let on: Vec<String> = on.collect();
+    format!("{id}: not begun, because it waits for {}", on.join(", "))
+}
+
+/// Says that a fleet has begun as many todos as it may.
+pub(crate) fn used_up(most: u32) -> String {
+    format!(
+        "The fleet has carried out {most} todos, as many as one fleet may (max_fleet_todos); what is left waits for another one."
+    )
 }
 
 /// The end of a fleet in one line.

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::definition::CommandFormat;
-use super::quoting::{self, NotQuotable, Piece};
+use super::quoting::{self, NotQuotable, Piece, Takes};
+
+/// The longest text that may come of the text of a command and its arguments, in bytes.
+pub const LONGEST_TEXT: usize = 1024 * 1024;
 
 /// Which arguments a text uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +48,9 @@ impl fmt::Display for MissingInputs {
 pub enum NotFilled {
     Missing(MissingInputs),
     NotQuotable(NotQuotable),
+    /// This word comes before the first named input, and all inputs are named.
+    NoPlace(String),
+    TooLong,
 }
 
 impl fmt::Display for NotFilled {
@@ -52,6 +58,16 @@ impl fmt::Display for NotFilled {
         match self {
             Self::Missing(missing) => missing.fmt(f),
             Self::NotQuotable(place) => place.fmt(f),
+            Self::NoPlace(word) => write!(
+                f,
+                "`{word}` belongs to no input, because all of them are named after it; leave it out, or \
+                 write it after a name"
+            ),
+            Self::TooLong => write!(
+                f,
+                "its text has more than {} KiB with its arguments filled in",
+                LONGEST_TEXT / 1024
+            ),
         }
     }
 }
@@ -190,6 +206,27 @@ fn numbered(found: &str) -> Option<(Place<'_>, &str)> {
     (!goes_on(after)).then_some((Place::Word(number), after))
 }
 
+/// How many bytes the texts of one call may still take. It is asked before memory is taken: the text
+/// and the arguments are both small, and their product is not.
+pub(super) struct Room(usize);
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self(LONGEST_TEXT)
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), NotFilled> {
+        self.0 = self.0.checked_sub(bytes).ok_or(NotFilled::TooLong)?;
+        Ok(())
+    }
+
+    fn add(&mut self, to: &mut String, text: &str) -> Result<(), NotFilled> {
+        self.take(text.len())?;
+        to.push_str(text);
+        Ok(())
+    }
+}
+
 /// The arguments of one call, ready to be filled in.
 pub(super) struct Filled<'a> {
     wanted: &'a Wanted,
@@ -207,7 +244,7 @@ impl<'a> Filled<'a> {
         format: CommandFormat,
         input: &'a str,
         folder: &'a str,
-    ) -> Result<Self, MissingInputs> {
+    ) -> Result<Self, NotFilled> {
         let input = input.trim();
         let words = split(input);
         let inputs = named_values(&wanted.inputs, &words)?;
@@ -226,46 +263,57 @@ impl<'a> Filled<'a> {
         (!self.wanted.is_any() && !self.input.is_empty()).then_some(self.input)
     }
 
-    pub(super) fn fill(&self, text: &str) -> String {
+    /// Fills in a text. `room` is what the texts of one call may still take.
+    pub(super) fn fill(&self, text: &str, room: &mut Room) -> Result<String, NotFilled> {
         let mut filled = String::new();
         let mut rest = text;
         while let Some((before, place, after)) = next(rest, self.format) {
-            filled.push_str(&plain(before));
+            room.add(&mut filled, &plain(before))?;
             match place {
-                Place::Whole => filled.push_str(self.input),
-                Place::Word(number) => filled.push_str(&self.word(number)),
+                Place::Whole => room.add(&mut filled, self.input)?,
+                Place::Word(number) => room.add(&mut filled, &self.word(number))?,
                 Place::Variable(variable) => {
                     let value = self.variable(variable);
-                    filled.push_str(&value.unwrap_or_else(|| format!("${{{variable}}}")));
+                    let value = value.unwrap_or_else(|| format!("${{{variable}}}"));
+                    room.add(&mut filled, &value)?;
                 }
             }
             rest = after;
         }
-        filled.push_str(&plain(rest));
-        filled
+        room.add(&mut filled, &plain(rest))?;
+        Ok(filled)
     }
 
     /// Fills in a shell command. What was typed is data there, one word for each argument.
-    pub(super) fn fill_shell(&self, command: &str) -> Result<String, NotQuotable> {
+    pub(super) fn fill_shell(&self, command: &str, room: &mut Room) -> Result<String, NotFilled> {
         let mut pieces = Vec::new();
         let mut rest = command;
+        room.take(command.len())?;
         while let Some((before, place, after)) = next(rest, self.format) {
             pieces.push(Piece::Text(plain(before)));
+            let takes = match place {
+                Place::Whole => Takes::WordsAndOptions,
+                Place::Word(_) | Place::Variable(_) => Takes::Words,
+            };
             let (words, text) = match place {
-                Place::Whole => (self.words.clone(), self.input.to_owned()),
+                Place::Whole => {
+                    room.take(self.input.len())?;
+                    (self.words.clone(), self.input.to_owned())
+                }
                 Place::Word(number) => (vec![self.word(number)], self.word(number)),
                 Place::Variable(variable) => {
                     let value = self.variable(variable).unwrap_or_default();
                     (vec![value.clone()], value)
                 }
             };
+            room.take(text.len())?;
             let words = words.into_iter().filter(|word| !word.is_empty());
             let words = words.collect();
-            pieces.push(Piece::Typed { words, text });
+            pieces.push(Piece::Typed { words, text, takes });
             rest = after;
         }
         pieces.push(Piece::Text(plain(rest)));
-        quoting::quoted(command, &pieces)
+        quoting::quoted(command, &pieces).map_err(NotFilled::NotQuotable)
     }
 
     /// Returns the word with this number. The last word that the text uses takes all further ones.
@@ -295,52 +343,69 @@ fn plain(text: &str) -> String {
     text.replace("\\$", "$")
 }
 
-/// Gives every named input its value: `name=value` anywhere, the other words in their order. The last
-/// input takes all further words.
+/// Gives every named input its value. Words without a name go to the inputs that were not named, in
+/// their order, and the last of these takes all further ones. If all inputs were named, a word belongs
+/// to the name before it: `topic=a b c`.
 fn named_values<'a>(
     inputs: &'a [NamedInput],
     words: &[String],
-) -> Result<Vec<(&'a str, String)>, MissingInputs> {
+) -> Result<Vec<(&'a str, String)>, NotFilled> {
+    if inputs.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut values: Vec<(&str, Option<String>)> = inputs
         .iter()
         .map(|input| (input.name.as_str(), None))
         .collect();
-    let mut free = Vec::new();
+    // Each free word, with the place of the input that was named before it.
+    let mut free: Vec<(&str, Option<usize>)> = Vec::new();
+    let mut last = None;
     for word in words {
         let named = word.split_once('=').and_then(|(name, value)| {
-            let slot = values.iter_mut().find(|(known, _)| *known == name)?;
-            slot.1 = Some(value.to_owned());
-            Some(())
+            let at = values.iter().position(|(known, _)| *known == name)?;
+            Some((at, value))
         });
-        if named.is_none() {
-            free.push(word.as_str());
+        let Some((at, value)) = named else {
+            free.push((word, last));
+            continue;
+        };
+        last = Some(at);
+        if let Some((_, slot)) = values.get_mut(at) {
+            *slot = Some(value.to_owned());
         }
     }
     let mut open = values
         .iter_mut()
         .filter(|(_, value)| value.is_none())
         .peekable();
-    let mut free = free.into_iter();
+    let all_named = open.peek().is_none();
+    let mut words = free.iter().map(|(word, _)| *word);
     while let Some((_, value)) = open.next() {
         *value = if open.peek().is_none() {
-            let rest: Vec<&str> = free.by_ref().collect();
+            let rest: Vec<&str> = words.by_ref().collect();
             (!rest.is_empty()).then(|| rest.join(" "))
         } else {
-            free.next().map(str::to_owned)
+            words.next().map(str::to_owned)
         };
     }
-    let is_missing = |name: &str| {
-        values
-            .iter()
-            .any(|(known, it)| *known == name && it.is_none())
-    };
+    if all_named {
+        for (word, before) in &free {
+            let slot = before.and_then(|at| values.get_mut(at));
+            let Some((_, Some(value))) = slot else {
+                return Err(NotFilled::NoPlace((*word).to_owned()));
+            };
+            value.push(' ');
+            value.push_str(word);
+        }
+    }
     let missing: Vec<NamedInput> = inputs
         .iter()
-        .filter(|input| is_missing(&input.name))
-        .cloned()
+        .zip(&values)
+        .filter(|(_, (_, value))| value.is_none())
+        .map(|(input, _)| input.clone())
         .collect();
     if !missing.is_empty() {
-        return Err(MissingInputs(missing));
+        return Err(NotFilled::Missing(MissingInputs(missing)));
     }
     let values = values.into_iter();
     Ok(values

@@ -13,7 +13,8 @@ use super::template::Template;
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::front_matter;
-use crate::discovery::tool_words::ToolWords;
+use crate::discovery::misspelt::is_nearly;
+use crate::discovery::tool_words::{ToolWords, takes_out};
 
 /// The longest name, in characters, and the longest description that a text gives by itself.
 const LONGEST_NAME: usize = 100;
@@ -217,8 +218,11 @@ fn check_keys(path: &Path, text: &str, remarks: &mut Vec<Problem>) -> Result<(),
         // The file was read with its types before, and what is wrong was told.
         return Ok(());
     };
-    for key in front.keys() {
+    for (key, value) in &front {
         let line = front_matter::line_of(text, &[key]).unwrap_or(1);
+        if let Some(what) = not_restricting(key, value) {
+            return Err(Problem::at(path, line, what));
+        }
         if RESTRICTIONS.contains(&key.as_str()) {
             let what = format!(
                 "`{key}` would restrict the command and is not known for commands, so the file is not \
@@ -233,6 +237,56 @@ fn check_keys(path: &Path, text: &str, remarks: &mut Vec<Problem>) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Members that restrict what a command may do.
+const RESTRICTING: &[&str] = &["allowed-tools", "tools", "agent", "mode"];
+
+/// Returns why a member restricts nothing, although its author wants it to: its name is misspelt, or its
+/// value cannot be used. Then the command could do more than its author wants.
+fn not_restricting(key: &str, value: &Value) -> Option<String> {
+    let is_list = ["allowed-tools", "allowedTools", "tools"].contains(&key);
+    if is_list && is_empty(value) {
+        return Some(format!(
+            "`{key}` names no tool, so the file is not used; name the tools that the command may use, or \
+             take the line out to allow all"
+        ));
+    }
+    if is_list && let Some(word) = excluded(value) {
+        return Some(format!(
+            "`{key}` takes tools out with `{word}`, which is not known here, so the file is not used; name \
+             the tools that the command may use"
+        ));
+    }
+    if KEYS.contains(&key) || RESTRICTIONS.contains(&key) {
+        return None;
+    }
+    let mut known = RESTRICTING.iter().chain(RESTRICTIONS);
+    let meant = known.find(|known| is_nearly(key, known))?;
+    Some(format!(
+        "`{key}` is unknown; if it means `{meant}`, it would restrict the command, so the file is not used; \
+         correct the name or take the line out"
+    ))
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(_) | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+fn excluded(value: &Value) -> Option<String> {
+    let words = match value {
+        Value::String(text) => ToolWords::One(text.clone()).list(),
+        Value::Array(words) => {
+            let words = words.iter().filter_map(Value::as_str);
+            words.map(str::to_owned).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
+    };
+    words.into_iter().find(|word| takes_out(word))
 }
 
 /// Returns the name of a command and the other names that it answers to.

@@ -2,8 +2,13 @@
 //!
 //! The command is the author's. Each argument becomes one word of it, whatever it contains: it is put
 //! into single quotes, also where the author has quotes around its place. Where text cannot be quoted
-//! (`$((…))`, `${…}`, a comment), or where a program would evaluate it again (`sh -c "…"`, `awk '…'`),
-//! nothing is put in and the command does not run.
+//! (`$((…))`, `${…}`, a comment), or where it may be evaluated again (`sh -c "…"`, `awk '…'`, `x=…`,
+//! `[[ … -eq 1 ]]`), nothing is put in and the command does not run. Plain words, which mean the same
+//! everywhere, are put in there all the same.
+//!
+//! `$ARGUMENTS` outside quotes hands over all that was typed, options included. Any other place takes a
+//! word, which must not become an option: one that begins with a dash is refused unless `--` stands
+//! before its place.
 
 use std::fmt;
 
@@ -33,7 +38,18 @@ pub(super) enum Piece {
     /// Text of the author.
     Text(String),
     /// What was typed: a word for each argument, and the text for a place in quotes.
-    Typed { words: Vec<String>, text: String },
+    Typed {
+        words: Vec<String>,
+        text: String,
+        takes: Takes,
+    },
+}
+
+/// What the place of an argument takes outside quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    Words,
+    WordsAndOptions,
 }
 
 /// Puts the arguments into a command.
@@ -44,29 +60,44 @@ pub(super) fn quoted(command: &str, pieces: &[Piece]) -> Result<String, NotQuota
     };
     let typed = pieces.iter().filter_map(|piece| match piece {
         Piece::Text(_) => None,
-        Piece::Typed { words, text } => Some((words, text)),
+        Piece::Typed { words, text, .. } => Some((words, text)),
     });
     if typed.clone().any(|(_, text)| text.contains('\0')) {
         return Err(refused("it has a character that no word can have"));
     }
     let is_plain = typed
+        .clone()
         .flat_map(|(words, _)| words)
         .all(|word| is_harmless(word));
-    let text = filled(pieces, str::to_owned).map_err(refused)?;
+    let text = filled(pieces, |text, _| text.to_owned()).map_err(refused)?;
     if !is_plain {
         // The same command with a word that can be found again.
-        let marked = filled(pieces, |_| MARK.to_owned()).map_err(refused)?;
+        let marked = filled(pieces, |_, _| MARK.to_owned()).map_err(refused)?;
         if shell::evaluates(&marked, MARK) {
-            return Err(refused("a program in it evaluates text"));
+            return Err(refused("bash or a program in it may evaluate its place"));
+        }
+    }
+    let mut texts = typed.flat_map(|(words, text)| words.iter().chain([text]));
+    if texts.any(|text| text.starts_with('-')) {
+        let marked = filled(pieces, |text, takes| match takes {
+            Takes::Words if text.starts_with('-') => DASHED.to_owned(),
+            Takes::Words | Takes::WordsAndOptions => MARK.to_owned(),
+        });
+        if shell::may_be_option(&marked.map_err(refused)?, DASHED) {
+            return Err(refused(
+                "it begins with a dash and would be taken for an option, unless `--` stands before its \
+                 place",
+            ));
         }
     }
     Ok(text)
 }
 
-/// A word that stands for an argument.
+/// A word that stands for an argument, and one for an argument that begins with a dash.
 const MARK: &str = "loopdargument";
+const DASHED: &str = "loopddashed";
 
-fn filled(pieces: &[Piece], value: impl Fn(&str) -> String) -> Result<String, &'static str> {
+fn filled(pieces: &[Piece], value: impl Fn(&str, Takes) -> String) -> Result<String, &'static str> {
     let mut place = ShellPlace::default();
     let mut text = String::new();
     for piece in pieces {
@@ -76,16 +107,22 @@ fn filled(pieces: &[Piece], value: impl Fn(&str) -> String) -> Result<String, &'
                 text.push_str(more);
             }
             Piece::Typed { words, .. } if words.is_empty() => {}
-            Piece::Typed { words, text: typed } => match place.quotes()? {
+            Piece::Typed {
+                words,
+                text: typed,
+                takes,
+            } => match place.quotes()? {
                 Quotes::None => {
-                    let words = words.iter().map(|word| word_of(&value(word)));
+                    let words = words.iter().map(|word| word_of(&value(word, *takes)));
                     let words: Vec<String> = words.collect();
                     text.push_str(&words.join(" "));
                     place.after_word();
                 }
-                Quotes::Single => text.push_str(&value(typed).replace('\'', "'\\''")),
+                Quotes::Single => text.push_str(&value(typed, Takes::Words).replace('\'', "'\\''")),
                 // The quotes are closed, because history is expanded in them.
-                Quotes::Double => text.extend(["\"", &single(&value(typed)), "\""]),
+                Quotes::Double => {
+                    text.extend(["\"", &single(&value(typed, Takes::Words)), "\""]);
+                }
             },
         }
     }

@@ -55,6 +55,23 @@ impl Template {
         segments.any(|segment| matches!(segment, Segment::Shell(_)))
     }
 
+    /// Returns whether the text has a command whose backticks close on another line. It is not run.
+    pub fn has_open_command(&self) -> bool {
+        self.segments.iter().any(|segment| match segment {
+            Segment::Text(text) if self.format != CommandFormat::Prompt => {
+                let mut opened = text.match_indices("!`");
+                opened.any(|(at, found)| {
+                    let before = text.get(..at).and_then(|before| before.chars().next_back());
+                    let begins = before.is_none_or(char::is_whitespace);
+                    let after = text.get(at + found.len()..).unwrap_or_default();
+                    let command = after.split_once('`').map(|(command, _)| command);
+                    begins && command.is_some_and(|command| command.contains('\n'))
+                })
+            }
+            Segment::Text(_) | Segment::Shell(_) | Segment::File(_) => false,
+        })
+    }
+
     /// Returns the shell commands of the text, without their arguments filled in.
     pub fn shell_commands(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().filter_map(|segment| match segment {
@@ -70,19 +87,16 @@ impl Template {
 
     /// Fills in the arguments. `folder` is where the session works.
     pub fn fill(&self, input: &str, folder: &str) -> Result<Vec<Segment>, NotFilled> {
-        let filled = arguments::Filled::new(&self.wanted, self.format, input, folder)
-            .map_err(NotFilled::Missing)?;
-        let segments = self.segments.iter().map(|segment| {
-            Ok(match segment {
-                Segment::Text(text) => Segment::Text(filled.fill(text)),
-                Segment::Shell(command) => {
-                    let command = filled.fill_shell(command);
-                    Segment::Shell(command.map_err(NotFilled::NotQuotable)?)
-                }
-                Segment::File(path) => Segment::File(filled.fill(path)),
-            })
-        });
-        let mut segments: Vec<Segment> = segments.collect::<Result<_, _>>()?;
+        let filled = arguments::Filled::new(&self.wanted, self.format, input, folder)?;
+        let mut room = arguments::Room::new();
+        let mut segments = Vec::new();
+        for segment in &self.segments {
+            segments.push(match segment {
+                Segment::Text(text) => Segment::Text(filled.fill(text, &mut room)?),
+                Segment::Shell(command) => Segment::Shell(filled.fill_shell(command, &mut room)?),
+                Segment::File(path) => Segment::File(filled.fill(path, &mut room)?),
+            });
+        }
         if let Some(rest) = filled.unused() {
             segments.push(Segment::Text(format!("\n\n{rest}")));
         }

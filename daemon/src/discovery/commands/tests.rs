@@ -130,3 +130,47 @@ fn only_a_command_that_runs_something_needs_trust_and_every_change_of_it_counts(
     assert_ne!(one.hash, read("---\nmodel: x\n---\nSay !`date`.").hash);
     assert_eq!(one.hash, read("Say !`date`.").hash);
 }
+
+/// Fills in the text of a prompt file.
+fn filled_prompt(text: &str, input: &str) -> Result<Vec<Segment>, String> {
+    let template = Template::parse(text, CommandFormat::Prompt).unwrap();
+    template.fill(input, "/work").map_err(|why| why.to_string())
+}
+
+#[test]
+fn named_inputs_take_the_words_after_their_names() {
+    let one = "<${input:topic}>";
+    let two = "<${input:a}|${input:b}>";
+    for (text, input, expected) in [
+        (one, "topic=a b c", "<a b c>"),
+        (one, "a b c", "<a b c>"),
+        (one, "topic=\"a b\" c", "<a b c>"),
+        (two, "a=1 x y", "<1|x y>"),
+        (two, "a=1 x b=2 y", "<1 x|2 y>"),
+        (two, "b=2 y", "<y|2>"),
+    ] {
+        let filled = filled_prompt(text, input).unwrap();
+        assert_eq!(filled, [Segment::Text(expected.to_owned())], "{input}");
+    }
+    let refused = filled_prompt(one, "x topic=a").unwrap_err();
+    assert!(refused.contains("`x` belongs to no input"), "{refused}");
+}
+
+#[test]
+fn what_is_filled_in_never_takes_more_memory_than_a_prompt_may() {
+    let argument = "x".repeat(400_000);
+    for text in [
+        "$ARGUMENTS ",
+        "$1 ",
+        "!`echo $ARGUMENTS $ARGUMENTS $ARGUMENTS`",
+        "@$1 ",
+    ] {
+        let text = if text.starts_with(['!', '@']) {
+            text.repeat(20)
+        } else {
+            text.repeat(20_000)
+        };
+        let template = Template::parse(&text, CommandFormat::Claude).unwrap();
+        assert_eq!(template.fill(&argument, "/work"), Err(NotFilled::TooLong));
+    }
+}

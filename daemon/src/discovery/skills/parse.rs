@@ -11,7 +11,8 @@ use super::definition::{SkillDefinition, SkillPlace};
 use super::{SkillFolder, is_same_skill};
 use crate::discovery::Problem;
 use crate::discovery::front_matter::{Member, Members, read_members};
-use crate::discovery::tool_words::ToolWords;
+use crate::discovery::misspelt;
+use crate::discovery::tool_words::{ToolWords, takes_out};
 
 /// The longest name and the longest description of the format, and the longest name that is used, in
 /// characters.
@@ -79,13 +80,15 @@ const KEYS: &[(&str, Key)] = &[
 ];
 
 fn key_of(name: &str) -> Option<Key> {
-    let plain: String = name
-        .chars()
-        .filter(|letter| !matches!(letter, '-' | '_' | ' '))
-        .flat_map(char::to_lowercase)
-        .collect();
+    let plain = misspelt::plain(name);
     let found = KEYS.iter().find(|(known, _)| *known == plain);
-    found.map(|(_, key)| *key)
+    if let Some((_, key)) = found {
+        return Some(*key);
+    }
+    // A misspelt list of tools would restrict nothing.
+    let mut lists = ["allowedtools", "disallowedtools"].iter();
+    let is_list = lists.any(|known| misspelt::is_nearly(&plain, known));
+    is_list.then_some(Key::Restriction)
 }
 
 /// What the front matter of a skill says.
@@ -432,6 +435,11 @@ fn tools_of(value: &Value) -> (Option<Vec<String>>, Option<&'static str>) {
         let why =
             "is empty, so no tool may be used while the skill is active; take it out to allow all";
         return (Some(words), Some(why));
+    }
+    if words.iter().any(|word| takes_out(word)) {
+        let why = "takes tools out of a list, which is not known here, so no tool may be used while the skill \
+                   is active; name those that may be used";
+        return (Some(Vec::new()), Some(why));
     }
     // A list with `*` allows every tool, as no list does.
     let is_all = words.iter().any(|word| word == "*");

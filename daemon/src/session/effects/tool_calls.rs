@@ -11,9 +11,10 @@ use super::Reporter;
 use crate::discovery::hooks::HookKind;
 use crate::hook::HookContext;
 use crate::redaction::Redaction;
+use crate::session::SessionHandle;
 use crate::tool::mcp::McpTool;
 use crate::tool::source::ResolvedTool;
-use crate::tool::{AssessContext, DynTool, Partial, ShellLookup, ToolContext, Web, task};
+use crate::tool::{AssessContext, DynTool, Partial, ShellLookup, ToolContext, Web, task, todo};
 use crate::turn::argument_limit::refused_arguments;
 use crate::turn::tool_call::{self, CallInput};
 use loopd_kernel::command::{AssessAgain, Assessed, CallNeed, CallOutcome, Command};
@@ -229,8 +230,12 @@ impl Actor {
         let waits = tool.as_ref().is_some_and(|tool| tool.waits_for_agents());
         let hooks = self.reviewer(&reviewed, None);
         let reporter = self.reporter();
+        let turn_before = self.todo_calls_before(&id, origin);
         let work = Work::new(
             async move {
+                if let Some(before) = turn_before {
+                    before.await;
+                }
                 let outcome = match (tool, mcp) {
                     (Some(tool), _) => tool_call::run(tool.as_ref(), input).await,
                     (None, Some(tool)) => run_mcp(tool, before, input, &reporter).await,
@@ -258,6 +263,51 @@ impl Actor {
 }
 
 impl Actor {
+    /// Returns a wait for the calls before this one that use the todo list, if there are any. The calls of
+    /// one message run at the same time, but what they do with the list has to be done in their order.
+    fn todo_calls_before(
+        &self,
+        id: &ToolCallId,
+        origin: ToolOrigin,
+    ) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let uses_list = |name: &str| todo::NAMES.contains(&name);
+        let own = self.state.calls().find(|call| call.call.id == *id)?;
+        if origin != ToolOrigin::BuiltIn || !uses_list(&own.call.name) {
+            return None;
+        }
+        let earlier = self.state.calls().take_while(|call| call.call.id != *id);
+        let earlier = earlier.filter(|call| call.is_open() && uses_list(&call.call.name));
+        let earlier: Vec<ToolCallId> = earlier.map(|call| call.call.id.clone()).collect();
+        if earlier.is_empty() {
+            return None;
+        }
+        let session = SessionHandle {
+            id: self.state.id.clone(),
+            mailbox: self.mailbox.clone(),
+        };
+        let mut ticks = self.ticks.subscribe();
+        let cancelled = self.running.turn();
+        Some(async move {
+            let wait = async {
+                loop {
+                    let earlier = earlier.clone();
+                    let is_open = session.state(move |state| {
+                        let mut calls = state.calls();
+                        calls.any(|call| call.is_open() && earlier.contains(&call.call.id))
+                    });
+                    // A session that has ended has no calls.
+                    if !is_open.await.unwrap_or(false) || ticks.changed().await.is_err() {
+                        return;
+                    }
+                }
+            };
+            tokio::select! {
+                () = wait => {}
+                () = cancelled.cancelled() => {}
+            }
+        })
+    }
+
     /// Goes on with a sub-agent that waits for an answer since before this session was opened again.
     /// Returns the work of the call that waits for it.
     pub(super) fn rejoin_agent(

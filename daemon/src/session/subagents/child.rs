@@ -214,6 +214,11 @@ pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
         Entry::Assistant(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
         _ => None,
     });
+    let unfinished = match (&response, state.answer_cut) {
+        (_, Some(cut)) => Some(cut.told_to_parent().trim_matches(['[', ']']).to_owned()),
+        (None, None) => Some("it ended without an answer".to_owned()),
+        (Some(_), None) => None,
+    };
     let response = match (response, state.answer_cut) {
         (response, None) => response,
         (Some(text), Some(cut)) => Some(format!("{text}\n\n{}", cut.told_to_parent())),
@@ -222,6 +227,7 @@ pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
     ChildResult {
         outcome: state.last_outcome,
         response,
+        unfinished,
         cut_calls: cut_calls(state, since),
         error: state.last_error.clone(),
         usage: state.usage(),

@@ -130,6 +130,8 @@ impl Actor {
                 taken: state.tasks.ids().cloned().collect(),
                 planning: inheritance.permissions.effective.planning,
                 denied: inheritance.permissions.effective.permissions.denied.clone(),
+                lasting_limits: state.lasting_limits(),
+                limits_of_run: state.limits_of_run(),
                 settings: settings.of_session(subagents.as_ref()),
                 subagents,
                 roster: self.subagents.roster(),

@@ -11,6 +11,8 @@ use super::is_same;
 const DEPTHS: (u32, u32) = (1, 32);
 /// The range of the number of agents that run at once.
 const CONCURRENT: (u32, u32) = (1, 256);
+/// The range of the number of todos that one fleet carries out.
+const FLEET_TODOS: (u32, u32) = (1, 10_000);
 
 /// The settings of agents.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -27,6 +29,10 @@ pub struct AgentSettings {
     pub max_depth: u32,
     #[serde(deserialize_with = "concurrent")]
     pub max_concurrent: u32,
+    /// How many todos one fleet carries out. Its workers may add todos, and without a bound they could
+    /// do so for ever.
+    #[serde(deserialize_with = "fleet_todos")]
+    pub max_fleet_todos: u32,
     /// Whether a call without an agent continues a copy of the caller's conversation.
     pub fork: bool,
     /// Whether agents wait for further messages after they have answered.
@@ -45,6 +51,7 @@ impl Default for AgentSettings {
             costly_models: Vec::new(),
             max_depth: 6,
             max_concurrent: cores.clamp(4, CONCURRENT.1),
+            max_fleet_todos: 1_000,
             fork: false,
             multi_turn: true,
             models: BTreeMap::new(),
@@ -72,6 +79,10 @@ fn depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 
 fn concurrent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     within(deserializer, CONCURRENT)
+}
+
+fn fleet_todos<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    within(deserializer, FLEET_TODOS)
 }
 
 impl AgentSettings {

@@ -129,7 +129,11 @@ impl Subagents {
                     Err(error) => Err(error),
                 };
                 lease.leave();
-                judged(result, run.cancel.is_cancelled())
+                let ending = judged(result, run.cancel.is_cancelled());
+                match &work.todo {
+                    Some(_) => judged_as_worker(ending, watcher),
+                    None => ending,
+                }
             }
         };
         if let Some(copy) = &work.worktree {
@@ -310,6 +314,22 @@ async fn last_words(mut updates: StatusUpdates) -> Option<Arc<ChildResult>> {
     }
 }
 
+/// Judges the answer of a worker of a fleet. Nobody reads it before what depends on its todo begins, so
+/// that a todo counts as done only with a complete answer.
+fn judged_as_worker(mut ending: RunEnding, watcher: &Watcher) -> RunEnding {
+    if !matches!(ending.end, RunEnd::Answered) {
+        return ending;
+    }
+    let unfinished = ending.unfinished.clone().or_else(|| {
+        let was_denied = watcher.progress().was_denied_all();
+        was_denied.then(|| "it was not allowed to do what it wanted to".to_owned())
+    });
+    if let Some(why) = unfinished {
+        ending.end = RunEnd::Failed(RunFailure::Unfinished(why));
+    }
+    ending
+}
+
 fn judged(result: Result<Option<Arc<ChildResult>>, ChildError>, was_cancelled: bool) -> RunEnding {
     let result = match result {
         Ok(Some(result)) => result,
@@ -328,6 +348,7 @@ fn judged(result: Result<Option<Arc<ChildResult>>, ChildError>, was_cancelled: b
     RunEnding {
         end,
         response: result.response.clone(),
+        unfinished: result.unfinished.clone(),
         cut_calls: result.cut_calls.clone(),
         usage: result.usage.clone(),
         worktree: None,

@@ -1,12 +1,13 @@
 //! Whether a line evaluates the text of a word again: as a command of a shell, or as code of another
 //! language.
 
+use super::handed_over::is_handed_over;
 use super::reader::Script;
 use super::runs::{Arguments, Runs};
 use super::word::{Word, base_name};
 
 /// Programs whose first operand is a script, unless an option has it.
-const SCRIPTED: &[&str] = &[
+pub(super) const SCRIPTED: &[&str] = &[
     "awk", "gawk", "mawk", "nawk", "sed", "gsed", "jq", "gojq", "jaq", "yq",
 ];
 
@@ -14,15 +15,15 @@ const SCRIPTED: &[&str] = &[
 const WITH_DATA: &[(&str, usize)] = &[("-v", 1), ("-F", 1), ("--arg", 2), ("--argjson", 2)];
 
 /// Programs that send what they are given to a database.
-const DATABASES: &[&str] = &["psql", "mysql", "mariadb", "sqlite3", "mongosh", "duckdb"];
+pub(super) const DATABASES: &[&str] = &["psql", "mysql", "mariadb", "sqlite3", "mongosh", "duckdb"];
 
-/// Whether a line runs or evaluates a word that stands in it, beyond handing it to a program as data.
+/// Whether a line may run or evaluate a word that stands in it, beyond handing it to a program as data.
 pub fn evaluates(line: &str, mark: &str) -> bool {
     let has = |word: &Word| word.texts().any(|text| text.contains(mark));
-    let script = Script::read(line);
-    if script.doubt {
+    if !is_handed_over(line, mark) {
         return true;
     }
+    let script = Script::read(line);
     let is_written = |word: &Word| {
         let mut words = script.commands.iter().flat_map(|command| &command.words);
         words.any(|own| own == word)

@@ -194,6 +194,8 @@ pub(super) fn text(lines: String) -> Invoked {
     Invoked::Text {
         text: lines.trim_end().to_owned(),
         markdown: true,
+        incomplete: None,
+        begun: None,
     }
 }
 

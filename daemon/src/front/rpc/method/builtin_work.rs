@@ -67,10 +67,10 @@ pub(super) async fn todos(call: Call<'_>) -> Result<Invoked, RpcError> {
     for row in rows.iter().take(MOST_LINES) {
         let mark = if row.status == "done" { "x" } else { " " };
         let status = row.status.replace('_', " ");
-        line(
-            &mut lines,
-            format_args!("- [{mark}] {} ({status})", row.title),
-        );
+        // A title may have line ends of its own, and an entry has one line.
+        let title: Vec<&str> = row.title.split_whitespace().collect();
+        let title = title.join(" ");
+        line(&mut lines, format_args!("- [{mark}] {title} ({status})"));
     }
     let more = rows.len().saturating_sub(MOST_LINES);
     if more > 0 {

@@ -67,6 +67,8 @@ impl SubagentCommand<'_> {
             RunEnd::Answered => Ok(Invoked::Text {
                 text: ending.response.unwrap_or_default(),
                 markdown: true,
+                incomplete: ending.unfinished,
+                begun: (!ending.left.is_empty()).then_some(BegunWork::Agent),
             }),
             RunEnd::Failed(why) => Err(RpcError::Failed(format!("/{name} failed: {why}"))),
             RunEnd::Cancelled => Err(RpcError::Failed(format!("/{name} was stopped"))),

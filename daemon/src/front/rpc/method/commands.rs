@@ -17,6 +17,7 @@ use super::mcp_prompts::{self, PromptCommand};
 use super::run_file_command::{FileCall, FileResult};
 use super::session_skills;
 use super::skill_commands::{SkillCommand, SkillCommands};
+use crate::discovery::misspelt::difference;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -121,32 +122,6 @@ impl AllCommands {
         });
         near.min().map(|(_, known)| known)
     }
-}
-
-/// Counts how many letters have to be changed, added, left out or swapped with the next one.
-fn difference(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    let mut above: Vec<usize> = Vec::new();
-    let mut before = None;
-    for (index, letter) in one.chars().enumerate() {
-        let mut next = vec![index + 1];
-        for (at, known) in other.iter().enumerate() {
-            let get = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
-            let same = usize::from(letter != *known);
-            let mut best = (get(&row, at) + same)
-                .min(get(&row, at + 1) + 1)
-                .min(get(&next, at) + 1);
-            let earlier = at.checked_sub(1).and_then(|at| other.get(at));
-            if before == Some(*known) && earlier == Some(&letter) {
-                best = best.min(get(&above, at - 1) + 1);
-            }
-            next.push(best);
-        }
-        above = std::mem::replace(&mut row, next);
-        before = Some(letter);
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 pub(super) async fn list(context: Context, params: ListParams) -> Result<Commands, RpcError> {
@@ -268,6 +243,11 @@ pub(super) async fn run(
             })
         }
         None => {
+            if let Some(problem) = all.files.problem_with(name) {
+                return Err(RpcError::Failed(format!(
+                    "/{name} did not run: its file is not used: {problem}"
+                )));
+            }
             let near = all.nearest(name);
             let near = near.map(|near| format!("; did you mean /{near}?"));
             Err(RpcError::Failed(format!(
@@ -348,25 +328,4 @@ pub(super) async fn handle_pending(
         success: true,
         waited_for: (!waited_for).then_some(false),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::difference;
-
-    #[test]
-    fn differences_are_counted_by_letters() {
-        let cases = [
-            ("help", "help", 0),
-            ("halp", "help", 1),
-            ("hepl", "help", 1),
-            ("hel", "help", 1),
-            ("helpp", "help", 1),
-            ("", "help", 4),
-            ("tasks", "todos", 3),
-        ];
-        for (one, other, expected) in cases {
-            assert_eq!(difference(one, other), expected, "{one} {other}");
-        }
-    }
 }

@@ -115,6 +115,21 @@ impl FileCommands {
     }
 }
 
+impl FileCommands {
+    /// Returns what is wrong with a file that would have the command of this name.
+    pub(super) fn problem_with(&self, name: &str) -> Option<&Problem> {
+        self.problems.iter().find(|problem| {
+            let file = problem.file.file_name().unwrap_or_default();
+            let file = file.to_string_lossy();
+            let stem = file.strip_suffix(".md").unwrap_or(&file);
+            let stem = stem.strip_suffix(".prompt").unwrap_or(stem);
+            let words: Vec<&str> = stem.split_whitespace().collect();
+            let last = name.rsplit([':', '/']).next().unwrap_or(name);
+            words.join("-").eq_ignore_ascii_case(last)
+        })
+    }
+}
+
 impl FileCommand {
     pub(super) fn describe(&self) -> CommandInfo {
         let definition = &self.definition;

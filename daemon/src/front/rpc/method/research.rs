@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loopd_proto::params::command::Invoked;
 use loopd_proto::params::research::{ResearchBegun, ResearchParams};
+use loopd_proto::session::Mode;
 
 use super::builtin::Call;
 use super::commands;
@@ -70,7 +71,15 @@ async fn prepare(
             "topic: say what is to be found out".to_owned(),
         ));
     }
-    let cwd = PathBuf::from(session.state(|state| state.cwd.clone()).await?);
+    let (cwd, mode) = session
+        .state(|state| (PathBuf::from(&state.cwd), state.mode))
+        .await?;
+    if mode == Mode::Plan {
+        return Err(RpcError::Failed(
+            "a research writes a report, and this session is in plan mode; leave it first"
+                .to_owned(),
+        ));
+    }
     let report = match path.filter(|path| !path.trim().is_empty()) {
         Some(path) => {
             let report = plain(&cwd, Path::new(path));

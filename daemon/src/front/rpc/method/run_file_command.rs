@@ -15,7 +15,7 @@ use super::agent::{self, Present};
 use super::command_subagent::SubagentCommand;
 use super::file_commands::FileCommand;
 use crate::discovery::agents::{AgentDefinition, AgentMode};
-use crate::discovery::commands::{CommandDefinition, CommandPlace, Segment};
+use crate::discovery::commands::{CommandDefinition, CommandPlace, LONGEST_TEXT, Segment};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::{PartOrder, SessionHandle};
@@ -26,7 +26,7 @@ use loopd_kernel::command::Command;
 /// How long the command of a text may take, in seconds.
 const LONGEST_SHELL: u64 = 60;
 /// The longest prompt that may come of a command, in bytes.
-const LONGEST_PROMPT: usize = 1024 * 1024;
+const LONGEST_PROMPT: usize = LONGEST_TEXT;
 /// The agent that runs a command in a sub-agent if its file names none.
 const GENERAL: &str = "general-purpose";
 
@@ -67,6 +67,12 @@ impl FileCall<'_> {
         let segments = command.template.fill(self.input, &cwd);
         let segments = segments.map_err(|why| self.failed(why))?;
         let mut notices = Vec::new();
+        if command.template.has_open_command() {
+            notices.push(format!(
+                "a command of /{} in !`…` goes over several lines and is not run; write it in one line",
+                command.name
+            ));
+        }
         // Before anything runs: a command that cannot be run at all runs no part of it.
         let setting = self.setting(command, &mut notices).await?;
         let prompt = self
@@ -207,7 +213,8 @@ impl FileCall<'_> {
                         _ => Path::new(cwd).join(&path),
                     };
                     if !tokio::fs::try_exists(&real).await.unwrap_or(false) {
-                        if path.contains('/') {
+                        // `@name` may be a person.
+                        if path.contains(['/', '.']) {
                             notices.push(format!(
                                 "@{path} is left as it stands: there is no such file"
                             ));
@@ -227,7 +234,10 @@ impl FileCall<'_> {
         }
         let prompt = format!("{}{files}", prompt.trim());
         if prompt.trim().is_empty() {
-            return Err(self.failed("its prompt is empty"));
+            return Err(RpcError::Failed(format!(
+                "/{} has nothing to send: its commands ran and printed nothing, and it has no other text",
+                self.command.definition.name
+            )));
         }
         Ok(prompt)
     }

@@ -1,0 +1,159 @@
+//! Slash commands in prompt mode: what they print, what they wait for, and their exit codes.
+
+use loopd_tests::{Gate, Turn, call};
+use serde_json::{Value, json};
+
+use crate::home::{Home, RunOutput, interrupt};
+use crate::model::Model;
+
+/// Writes a command of the user.
+fn command(home: &Home, name: &str, text: &str) {
+    let folder = home.path(".claude/commands");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{name}.md")), text).unwrap();
+}
+
+const FORK: &str = "---\ncontext: fork\n---\nFORK";
+
+#[test]
+fn a_command_that_hangs_ends_with_the_time_of_the_run() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = Model::answering(move |_| Turn::any().says("late").held_by(&held));
+    let home = Home::new();
+    command(&home, "fk", FORK);
+    let said = model.run(&home, &["-p", "/fk", "--timeout", "1"]);
+    assert_eq!(said.code, 124, "{said:?}");
+    assert!(
+        said.err.contains("/fk was stopped after 1 seconds"),
+        "{said:?}"
+    );
+    let id = home.last_session();
+    let tasks = model.prints(&home, &["tasks", &id, "--once"]);
+    assert!(!tasks.contains("running"), "{tasks}");
+    gate.open();
+    model.finish();
+}
+
+#[test]
+fn ctrl_c_ends_a_command_with_130() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = Model::answering(move |_| Turn::any().says("late").held_by(&held));
+    let home = Home::new();
+    command(&home, "fk", FORK);
+    let child = model.start(&home, &["-p", "/fk"]);
+    model.asked(1);
+    interrupt(&child);
+    let said = RunOutput::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, 130, "{said:?}");
+    assert!(said.err.contains("/fk was stopped"), "{said:?}");
+    gate.open();
+    model.finish();
+}
+
+#[test]
+fn a_cut_answer_of_a_forked_command_ends_with_4() {
+    let model = Model::answering(|_| Turn::any().says("half").stops_by("length"));
+    let home = Home::new();
+    command(&home, "fk", FORK);
+    let said = model.run(&home, &["-p", "/fk"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.out.contains("half"), "{said:?}");
+    assert!(said.err.contains("not complete"), "{said:?}");
+    model.finish();
+}
+
+#[test]
+fn what_a_command_may_not_run_ends_with_3() {
+    let model = Model::answering(|_| Turn::any().says("never"));
+    let home = Home::new();
+    // A command of the user needs no trust.
+    std::fs::create_dir_all(home.path("home/commands")).unwrap();
+    std::fs::write(home.path("home/commands/mk.md"), "Made !`touch made`").unwrap();
+    let said = model.run(&home, &["-p", "/mk"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(!home.path("made").exists());
+    model.finish();
+}
+
+#[test]
+fn a_command_that_only_tells_does_not_wait_for_the_run_of_another_client() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = Model::answering(move |_| Turn::any().says("SECRET-OF-OTHER").held_by(&held));
+    let home = Home::new();
+    let other = model.start(&home, &["-p", "work"]);
+    model.asked(1);
+    let said = model.run(&home, &["-p", "/todos", "-c"]);
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "Nothing is on the list.\n"),
+        "{said:?}"
+    );
+    let said = model.run(&home, &["-p", "/todos", "-c", "--json"]);
+    let line: Value = serde_json::from_str(said.out.trim()).unwrap();
+    assert_eq!(line["data"]["text"], "Nothing is on the list.", "{said:?}");
+    gate.open();
+    assert_eq!(RunOutput::from(other.wait_with_output().unwrap()).code, 0);
+    model.finish();
+}
+
+#[test]
+fn in_autopilot_each_client_prints_its_own_answer() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = Model::answering(move |request| {
+        let last = request.last_user_text();
+        let (arguments, gate) = if last.contains("SECOND") {
+            (json!({"summary": "answer to SECOND"}), None)
+        } else {
+            let blocked = json!({"summary": "cannot", "blocked": "a key"});
+            (blocked, Some(&held))
+        };
+        let turn = Turn::any().calls([call("c", "task_complete", arguments)]);
+        match gate {
+            Some(gate) => turn.held_by(gate),
+            None => turn,
+        }
+    });
+    let home = Home::new();
+    let first = model.start(&home, &["-p", "FIRST", "--autopilot"]);
+    model.asked(1);
+    let second = model.start(&home, &["-p", "SECOND", "-c", "--autopilot"]);
+    let queued = || home.prints(&["queue"]).contains("SECOND");
+    while !queued() {
+        std::thread::yield_now();
+    }
+    gate.open();
+    let first = RunOutput::from(first.wait_with_output().unwrap());
+    let second = RunOutput::from(second.wait_with_output().unwrap());
+    assert!(!first.out.contains("SECOND"), "{first:?}");
+    assert_eq!(second.out, "answer to SECOND\n", "{second:?}");
+    assert!(!second.err.contains("a key"), "{second:?}");
+    assert_eq!(second.code, 0, "{second:?}");
+    model.finish();
+}
+
+#[test]
+fn an_empty_prompt_is_wrong_usage_and_an_empty_answer_is_told() {
+    let model = Model::answering(|_| Turn::any().says(""));
+    let home = Home::new();
+    for args in [["-p", ""], ["-p", "  "]] {
+        let said = model.run(&home, &args);
+        assert_eq!(said.code, 2, "{said:?}");
+    }
+    let said = model.run(&home, &["-p", "work"]);
+    assert!(said.err.contains("ended without an answer"), "{said:?}");
+    model.finish();
+}
+
+#[test]
+fn a_research_without_a_report_fails() {
+    let model = Model::answering(|_| Turn::any().says("I know it already"));
+    let home = Home::new();
+    let said = model.run(&home, &["--yolo", "-p", "/research bees"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("ended without a report"), "{said:?}");
+    model.finish();
+}
