@@ -17,8 +17,7 @@ use loopd_proto::event::agent::Stance;
 use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction};
 use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
-use loopd_proto::event::hook::GuardFolder;
-use loopd_proto::event::hook::HookEnd;
+use loopd_proto::event::hook::{GuardFolder, HookEnd};
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::skill::{SkillSwitched, SkillsLoaded};
 use loopd_proto::event::task::ShellWaiting;
@@ -291,10 +290,7 @@ pub enum Command {
         decision: PermissionDecision,
     },
     /// A guard that joined while a person was asked denies the call.
-    GuardDenied {
-        request: RequestId,
-        denial: HookDenial,
-    },
+    GuardDenied(RequestId, HookDenial),
     /// Everything is approved: a question that this covers needs no answer.
     SettlePermission(RequestId),
     AnswerTool {
@@ -560,10 +556,6 @@ pub enum Refusal {
     NoTodos,
     #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
     TodoCircle(String),
-    #[error(
-        "a guard of the session {session} left while it was asked about this call; answer again"
-    )]
-    GuardLeft { session: SessionId },
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(

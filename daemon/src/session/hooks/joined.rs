@@ -9,7 +9,7 @@ use crate::discovery::hooks::HookKind;
 use crate::hook::{HookInput, Hooks};
 use crate::session::actor::Actor;
 use crate::session::{Done, Message, SessionError};
-use loopd_kernel::command::{Command, Refusal};
+use loopd_kernel::command::Command;
 use loopd_kernel::hook::{HookDenial, HookVerdict};
 
 /// Where the answer to a command goes.
@@ -86,13 +86,15 @@ impl Actor {
                 },
                 Err(_) => {
                     // The question stays open. The send fails if the caller has stopped waiting.
-                    let refusal = Refusal::GuardLeft { session: id };
-                    reply.send(Err(SessionError::Refused(refusal))).ok();
+                    let why = format!(
+                        "a guard of the session {id} left while it was asked; answer again"
+                    );
+                    reply.send(Err(SessionError::Invalid(why))).ok();
                     return;
                 }
             };
             let command = match denial {
-                Some(denial) => Box::new(Command::GuardDenied { request, denial }),
+                Some(denial) => Box::new(Command::GuardDenied(request, denial)),
                 None => command,
             };
             let reviewed = Message::Reviewed {
