@@ -92,7 +92,8 @@ async fn a_folder_shows_what_it_would_bring_and_is_trusted_with_exactly_that() {
     assert_eq!(set["items"], 5);
     let shown = client.call("loopd.trust.show", json!({})).await;
     assert_eq!(shown["trusted"], true);
-    assert_eq!(states(&client).await, ["runs"]);
+    // That of the agent is listed as well.
+    assert_eq!(states(&client).await, ["runs", "runs"]);
     assert_eq!(notices(&client).await, "");
     daemon.finish().await;
 }

@@ -20,8 +20,7 @@ use loopd_proto::event::agent::Stance;
 use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction, ElicitationRequested};
 use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
-use loopd_proto::event::hook::GuardFolder;
-use loopd_proto::event::hook::HookEnd;
+use loopd_proto::event::hook::{GuardFolder, HookEnd};
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::skill::{SkillSwitched, SkillsLoaded};
 use loopd_proto::event::task::ShellWaiting;
@@ -309,10 +308,7 @@ pub enum Command {
         decision: PermissionDecision,
     },
     /// A guard that joined while a person was asked denies the call.
-    GuardDenied {
-        request: RequestId,
-        denial: HookDenial,
-    },
+    GuardDenied(RequestId, HookDenial),
     /// Everything is approved: a question that this covers needs no answer.
     SettlePermission(RequestId),
     AnswerTool {

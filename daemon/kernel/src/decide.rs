@@ -145,7 +145,7 @@ pub fn decide(
             call,
             missing,
         } => Ok(hooks::guard_absent(state, &turn, &call, &missing, env)),
-        Command::GuardDenied { request, denial } => {
+        Command::GuardDenied(request, denial) => {
             Ok(hooks::denied_late(state, &request, denial, env))
         }
         Command::HooksAbsent { asked, missing } => {

@@ -55,9 +55,12 @@ fn write(daemon: &Daemon, file: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
+/// A name, and what takes the guard away.
+type Way = (&'static str, fn(&Daemon));
+
 #[tokio::test]
 async fn a_trusted_guard_that_is_taken_from_an_agent_denies() {
-    let ways: [(&str, fn(&Daemon)); 5] = [
+    let ways: [Way; 5] = [
         ("removed", |daemon| {
             write(daemon, ".github/agents/kid.md", &definition(""));
         }),

@@ -341,7 +341,7 @@ async fn the_other_kinds_report_a_failure_and_the_session_goes_on() {
         "postToolUse",
         "agentStop",
     ] {
-        let expected = format!("The {kind} hook a client's hook failed: ");
+        let expected = format!("The {kind} hook of a client failed: ");
         let told = warnings.iter().any(|it| it.starts_with(&expected));
         assert!(told, "{kind}: {warnings:?}");
     }

@@ -33,10 +33,6 @@ pub enum Refusal {
         "guards of {limit} folders are in force in this session; open a new session in that directory"
     )]
     TooManyGuards { limit: usize },
-    #[error(
-        "a guard of the session {session} left while it was asked about this call; answer again"
-    )]
-    GuardLeft { session: SessionId },
     #[error("the managed settings of this session do not let anybody approve everything at once")]
     NoApproveAll,
     #[error("the action {0} was not offered with this plan; choose one of its `actions`")]

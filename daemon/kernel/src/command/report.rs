@@ -64,7 +64,7 @@ impl Command {
             | Self::HooksNoted { .. }
             | Self::ToolFinished { .. }
             | Self::AnswerPermission { .. }
-            | Self::GuardDenied { .. }
+            | Self::GuardDenied(..)
             | Self::SettlePermission(_)
             | Self::AnswerTool { .. }
             | Self::AnswerUserInput { .. }

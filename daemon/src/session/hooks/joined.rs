@@ -9,7 +9,7 @@ use crate::discovery::hooks::HookKind;
 use crate::hook::{HookInput, Hooks};
 use crate::session::actor::Actor;
 use crate::session::{Done, Message, SessionError};
-use loopd_kernel::command::{Command, Refusal};
+use loopd_kernel::command::Command;
 use loopd_kernel::hook::{HookDenial, HookVerdict};
 
 /// Where the answer to a command goes.
@@ -76,29 +76,26 @@ impl Actor {
         self.running.spawn(async move {
             let _at_work = at_work;
             let input = HookInput::of_call(HookKind::PreToolUse, &call, serde_json::json!({}));
-            let (denial, ended) = match context.guard(&input).await {
-                Ok(end) => match (end.verdict, end.arguments) {
-                    (HookVerdict::Deny(denial), _) => (Some(denial), end.ended),
-                    (_, Some(_)) => (Some(HookDenial::new(CHANGES_LATE)), end.ended),
-                    (HookVerdict::None | HookVerdict::Allow | HookVerdict::Ask(_), None) => {
-                        (None, end.ended)
-                    }
-                },
-                Err(_) => {
-                    // The question stays open. The send fails if the caller has stopped waiting.
-                    let refusal = Refusal::GuardLeft { session: id };
-                    reply.send(Err(SessionError::Refused(refusal))).ok();
-                    return;
-                }
+            let Ok(end) = context.guard(&input).await else {
+                // The question stays open. The send fails if the caller has stopped waiting.
+                let why =
+                    format!("a guard of the session {id} left while it was asked; answer again");
+                reply.send(Err(SessionError::Invalid(why))).ok();
+                return;
+            };
+            let denial = match (end.verdict, end.arguments) {
+                (HookVerdict::Deny(denial), _) => Some(denial),
+                (_, Some(_)) => Some(HookDenial::new(CHANGES_LATE)),
+                (HookVerdict::None | HookVerdict::Allow | HookVerdict::Ask(_), None) => None,
             };
             let command = match denial {
-                Some(denial) => Box::new(Command::GuardDenied { request, denial }),
+                Some(denial) => Box::new(Command::GuardDenied(request, denial)),
                 None => command,
             };
             let reviewed = Message::Reviewed {
                 command,
                 context: Vec::new(),
-                ended,
+                ended: end.ended,
                 reply,
             };
             // The send fails if the session has ended.
