@@ -4,7 +4,6 @@
 //! an estimate: a token for every four bytes that were sent or received.
 
 use super::model::{AssistantTurn, Usage};
-use super::tokens::count;
 
 /// The type of the warning that usage is estimated.
 pub(crate) const ESTIMATED: &str = "usage_estimated";
@@ -58,6 +57,11 @@ pub fn counted(
     (usage != reported).then_some(usage)
 }
 
+/// Estimates the tokens of a text: one for every four bytes.
+fn estimate(text: &str) -> u64 {
+    (text.len() as u64).div_ceil(4)
+}
+
 /// Estimates how many tokens an answer has.
 fn answered(answer: &AssistantTurn) -> u64 {
     let reasoning = answer.reasoning.as_ref();
@@ -65,9 +69,9 @@ fn answered(answer: &AssistantTurn) -> u64 {
     let calls = answer
         .calls
         .iter()
-        .map(|call| count(&call.name).saturating_add(count(&call.arguments.to_string())));
-    count(&answer.text)
-        .saturating_add(thought.map_or(0, |text| count(text)))
+        .map(|call| estimate(&call.name).saturating_add(estimate(&call.arguments.to_string())));
+    estimate(&answer.text)
+        .saturating_add(thought.map_or(0, estimate))
         .saturating_add(calls.sum())
 }
 

@@ -151,7 +151,7 @@ async fn what_a_mistake_may_be_about_is_asked_about_under_approve_all() {
         ("Write(**/../new.txt)", WRITES),
         ("WebFetch(127.0.0.1)", &[Deed::Fetch]),
         ("WebFetch(http://127.0.0.1/x)", &[Deed::Fetch]),
-        ("WebFetch(domain:127.*)", &[Deed::Fetch]),
+        ("WebFetch(domain:127.*)", &[Deed::Push, Deed::Fetch]),
         ("Task(explore)", &[Deed::Task]),
         ("Bsh(touch:*)", ALL),
         ("touch made", ALL),

@@ -89,7 +89,8 @@ fn fetched<'p>(rules: &[&'p PermissionRule], run: &ProgramRun) -> Denial<'p> {
     for rule in rules {
         let hit = match rule.argument.as_deref() {
             // `git remote -v` opens nothing.
-            None => !is_git,
+            None if is_git => return Denial::Possible,
+            None => true,
             Some(argument) => arguments.iter().any(|word| names(argument, word)),
         };
         if hit && is_sure {
@@ -101,8 +102,7 @@ fn fetched<'p>(rules: &[&'p PermissionRule], run: &ProgramRun) -> Denial<'p> {
     }
     let is_unclear =
         |word: &Word| word.is_computed() || word.text().is_some_and(|text| LISTS.contains(&text));
-    // The address of a repository stands in its configuration.
-    if is_git || arguments.iter().any(is_unclear) {
+    if arguments.iter().any(is_unclear) {
         return Denial::Possible;
     }
     Denial::No
@@ -172,7 +172,7 @@ mod tests {
             (host, "curl $URL", "asks"),
             (host, "curl https://$HOST/", "asks"),
             (host, "curl -K list", "asks"),
-            (host, "git push", "asks"),
+            (host, "git push", "runs"),
             (host, "python3 -c 'get(\"http://evil.net\")'", "asks"),
             (host, "cat < /dev/tcp/1.2.3.4/80", "asks"),
             (host, "curl https://good.net/", "runs"),
