@@ -154,7 +154,7 @@ impl Actor {
     /// Runs until the session is closed, then removes itself from the registry.
     pub(super) async fn run(mut self, start: Start) {
         if start != Start::New
-            && let Err(error) = self.load(start).await
+            && let Err(error) = Box::pin(self.load(start)).await
         {
             self.refuse_all(&error);
             return;

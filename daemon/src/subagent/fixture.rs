@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use loopd_proto::event::fact::LoopOutcome;
 use loopd_proto::event::task::{AgentWork, Execution, WorkUsage};
 use loopd_proto::id::{SessionId, TaskId};
+use loopd_proto::run_scope::ToolLimits;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -228,8 +229,8 @@ impl ParentSession for House {
                 taken: BTreeSet::new(),
                 planning: loopd_kernel::policy::planning::Planning::No,
                 denied: Vec::new(),
-                lasting_limits: Default::default(),
-                limits_of_run: Default::default(),
+                lasting_limits: ToolLimits::default(),
+                limits_of_run: ToolLimits::default(),
                 subagents: None,
                 settings: AgentSettings::default(),
                 roster: Arc::new(load(&RosterInput::default())),

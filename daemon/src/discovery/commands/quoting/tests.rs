@@ -101,12 +101,13 @@ fn what_is_typed_is_never_code_in_real_bash() {
         for typed in TYPED {
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("here"), "").unwrap();
-            let line = match filled(command, typed) {
-                Ok(line) => line,
-                // Several words are no condition, and a dash may be taken for an option.
-                Err(_) if command.starts_with("[[") || typed.starts_with('-') => continue,
-                Err(refused) => panic!("{command}, {typed}: {refused}"),
-            };
+            // Several words are no condition, and a dash may be taken for an option.
+            let may_be_refused = command.starts_with("[[") || typed.starts_with('-');
+            let filled = filled(command, typed);
+            if filled.is_err() && may_be_refused {
+                continue;
+            }
+            let line = filled.unwrap();
             let said = runs(&line, folder.path());
             let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
             assert_eq!(files.len(), 1, "{line:?} made a file");

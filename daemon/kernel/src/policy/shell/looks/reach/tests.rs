@@ -26,12 +26,13 @@ fn shown(line: &str) -> String {
             text.extend([" only ", &walk.only.join(",")]);
         }
         for left_out in &walk.without {
-            text.push_str(&match left_out {
-                LeftOut::File(pattern) => format!(" no file {pattern}"),
-                LeftOut::Folder(pattern) => format!(" no folder {pattern}"),
-                LeftOut::Any(pattern) => format!(" no {pattern}"),
-                LeftOut::Path(path) => format!(" not ./{path}"),
-            });
+            let (what, pattern) = match left_out {
+                LeftOut::File(pattern) => (" no file ", pattern),
+                LeftOut::Folder(pattern) => (" no folder ", pattern),
+                LeftOut::Any(pattern) => (" no ", pattern),
+                LeftOut::Path(path) => (" not ./", path),
+            };
+            text.extend([what, pattern]);
         }
         parts.push(text);
     }

@@ -80,8 +80,8 @@ fn found(name: &str, arguments: &[Word]) -> Option<(Walk, Vec<String>)> {
             let lists = has_word(arguments, "--files");
             let shows = if lists { Shows::Names } else { Shows::Content };
             // A pattern that a name has to match also finds hidden names.
-            let shown = ["--hidden", "--no-ignore", "--unrestricted"];
-            let shows_hidden = !only.is_empty() || has(arguments, &['u', '.'], &shown);
+            let hidden = ["--hidden", "--no-ignore", "--unrestricted"];
+            let shows_hidden = !only.is_empty() || has(arguments, &['u', '.'], &hidden);
             let walk = Walk {
                 skips_hidden: !shows_hidden,
                 only,
