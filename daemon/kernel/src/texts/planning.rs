@@ -102,7 +102,13 @@ pub(crate) fn plan_approved(
         }
     };
     let edited = edited.map(edited_plan).unwrap_or_default();
-    let feedback = said_by_user(feedback);
+    // Recorded conversations fix the whole text for the interactive mode: a person is there to say it.
+    let feedback = match next {
+        PlanNext::Begin(Mode::Interactive | Mode::Plan) => String::new(),
+        PlanNext::Wait | PlanNext::Fleet | PlanNext::Begin(Mode::Autopilot) => {
+            said_by_user(feedback)
+        }
+    };
     format!("Plan approved! Exited plan mode.\n\n{text}{feedback}{edited}")
 }
 

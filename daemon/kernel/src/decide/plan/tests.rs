@@ -240,7 +240,7 @@ fn an_answer_of_another_kind_does_not_count() {
 
 #[test]
 fn what_a_person_says_with_the_approval_reaches_the_model() {
-    let next = crate::texts::PlanNext::Begin(Mode::Interactive);
+    let next = crate::texts::PlanNext::Begin(Mode::Autopilot);
     let said = crate::texts::plan_approved(next, Some(" only in src "), None);
     assert!(said.ends_with("The user says: only in src"), "{said}");
     let next = crate::texts::PlanNext::Wait;
