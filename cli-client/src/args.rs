@@ -185,6 +185,15 @@ pub(crate) enum Verb {
         /// The directory; without it, this one.
         directory: Option<std::path::PathBuf>,
     },
+    /// List the MCP servers for sessions here, add and remove your own, try one, read its log.
+    ///
+    /// MCP servers are programs and services that bring tools. They are read from your own file, which
+    /// `add` and `remove` change, from files of the project and from plugins. Servers of a project are
+    /// used only if you trust the project with them: see `loop trust`.
+    Mcp {
+        #[command(subcommand)]
+        what: Option<McpVerb>,
+    },
     /// Show what a folder would bring into its sessions, and trust it with exactly that.
     ///
     /// A project can bring hooks, agents with powers of their own, MCP servers and permissions.
@@ -354,6 +363,52 @@ pub(crate) enum HooksVerb {
         #[arg(long)]
         attached: bool,
     },
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum McpVerb {
+    /// List the servers, where each comes from and whether it is used.
+    List,
+    /// Add a server to your own file.
+    Add(McpAdd),
+    /// Remove a server from your own file.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+    /// Start a server, list its tools, and end it; if it fails, say why and show what it wrote.
+    Test {
+        /// Its name.
+        name: String,
+    },
+    /// Show what a server wrote beside the protocol in a session.
+    Logs {
+        /// Its name.
+        name: String,
+        /// The session, by the beginning of its id; without it, the last one here.
+        #[arg(long)]
+        session: Option<String>,
+    },
+}
+
+/// A server for the user's own file.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct McpAdd {
+    /// Its name.
+    pub(crate) name: String,
+    /// The address of a server on the network.
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+    /// A variable for a program, NAME=VALUE; can be given several times. `${NAME}` in the value is
+    /// replaced by a variable of yours when the server starts.
+    #[arg(long)]
+    pub(crate) env: Vec<String>,
+    /// A header for a server on the network, NAME: VALUE; can be given several times.
+    #[arg(long)]
+    pub(crate) header: Vec<String>,
+    /// The program and its arguments, after `--`.
+    #[arg(last = true)]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Clone, Subcommand)]

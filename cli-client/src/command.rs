@@ -6,6 +6,7 @@ mod daemon;
 mod doctor;
 mod events;
 mod hooks;
+mod mcp;
 mod prompt;
 mod ps;
 mod queue;
@@ -45,6 +46,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
             directory,
             what: None,
         }) => hooks::run(&app, directory.as_deref()).await,
+        Some(Verb::Mcp { what }) => mcp::run(&app, what).await,
         Some(Verb::Skills { directory }) => skills::run(&app, directory.as_deref()).await,
         Some(Verb::Trust {
             directory,

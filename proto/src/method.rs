@@ -530,6 +530,8 @@ methods! {
     "session.mcp.apps.diagnose" McpAppsDiagnose(mcp::ServerParams) -> mcp::AppDiagnosis;
     /// Shows what an MCP server wrote beside the protocol.
     "loopd.mcpLog" LoopdMcpLog(mcp::ServerParams) -> mcp::ServerLogLines;
+    /// Starts a server of a session if needed, and says whether it can be used.
+    "loopd.mcpTest" LoopdMcpTest(mcp::ServerParams) -> mcp::ServerTested;
     /// Delivers fresh headers for an MCP server that refused the old ones.
     "session.mcp.headers.handlePendingHeadersRefreshRequest" McpHandleHeaders(pending::HeadersRefreshParams) -> session::Success;
     /// Registers the caller as the direct handler of automatic model switches.

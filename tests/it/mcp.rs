@@ -7,6 +7,7 @@ mod lifecycle;
 mod methods;
 mod permissions;
 mod questions;
+mod tasks;
 
 use std::path::PathBuf;
 

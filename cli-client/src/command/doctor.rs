@@ -46,6 +46,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
             .into_iter()
             .map(|finding| ("files", finding)),
     );
+    findings.extend(mcp_servers(app).await.map(|finding| ("mcp", finding)));
     for (name, missing) in [
         (
             "bash",
@@ -227,6 +228,32 @@ async fn model(app: &App) -> Finding {
 }
 
 /// Checks the files that people left for agents here: agents, skills, instructions, MCP servers.
+async fn mcp_servers(app: &App) -> Option<Finding> {
+    // That no daemon can be asked is another finding.
+    let client = app.connect().await.ok()?;
+    let servers = super::mcp::found(app, &client).await;
+    client.close().await;
+    let servers = match servers {
+        Ok(servers) => servers,
+        Err(error) => return Some(Warn(format!("the MCP servers were not listed: {error:#}"))),
+    };
+    let used: Vec<&str> = servers
+        .iter()
+        .filter(|server| server.enabled)
+        .map(|server| server.name.as_str())
+        .collect();
+    let off = servers.len() - used.len();
+    let names = match used.len() {
+        0 => "no MCP servers".to_owned(),
+        _ => format!("{}; to try one: loop mcp test NAME", used.join(", ")),
+    };
+    let off = match off {
+        0 => String::new(),
+        off => format!(" ({off} disabled)"),
+    };
+    Some(Fine(sanitize(&format!("{names}{off}"))))
+}
+
 async fn agent_files(app: &App) -> Vec<Finding> {
     // That no daemon can be asked is another finding.
     let Ok(client) = app.connect().await else {

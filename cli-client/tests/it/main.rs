@@ -25,6 +25,7 @@ mod home;
 #[cfg(unix)]
 mod hooks;
 mod interrupt;
+mod mcp;
 mod model;
 #[cfg(unix)]
 mod modes;

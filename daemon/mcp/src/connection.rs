@@ -26,10 +26,11 @@ use crate::port::CallRef;
 use crate::prompts::{ServerPrompt, read_list};
 use crate::result::CallResult;
 use crate::tap::Tap;
-use crate::tools::{MOST_TOOLS, ServerTool, ToolKind, read_page, resource_tools};
+use crate::task::{Called, LONGEST_TASK};
+use crate::tools::{MOST_TOOLS, ServerTool, TaskSupport, ToolKind, read_page, resource_tools};
 
 /// How often a server may ask for more input before it answers a call.
-const MOST_ROUNDS: usize = 10;
+pub(crate) const MOST_ROUNDS: usize = 10;
 /// The most pages of a list.
 const MOST_PAGES: usize = 100;
 /// The longest text about a tool that is left out.
@@ -50,6 +51,8 @@ pub struct Call {
     /// Takes reports of progress.
     pub progress: Option<mpsc::Sender<Progress>>,
     pub cancel: CancellationToken,
+    /// Whether the tool may or must be called as a task.
+    pub task: TaskSupport,
 }
 
 /// Why a request has no result.
@@ -71,6 +74,11 @@ pub enum CallError {
     NeedsAuth,
     #[error("the call was cancelled")]
     Cancelled,
+    #[error("the server cancelled it")]
+    CancelledByServer,
+    /// The server has lost a task, or never had it.
+    #[error("the server does not know the task any more: {0}")]
+    TaskUnknown(String),
     #[error("the server gave no answer that can be understood: {0}")]
     Unreadable(String),
 }
@@ -222,9 +230,10 @@ impl Connection {
             .await
     }
 
-    /// Calls a tool, and answers what the server asks for meanwhile.
-    pub(crate) async fn call(&self, call: Call) -> Result<CallResult, CallError> {
+    /// Calls a tool, and answers what the server asks for meanwhile. The call may go on as a task.
+    pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Result<Called, CallError> {
         let mut guard = self.calls.begin(call.label.clone());
+        let wants_task = call.task != TaskSupport::Forbidden && self.has_tasks();
         let mut params = CallToolRequestParams::new(call.tool).with_arguments(call.arguments);
         let order = Order {
             timeout: call.timeout,
@@ -233,10 +242,14 @@ impl Connection {
             cancel: &call.cancel,
         };
         for _ in 0..MOST_ROUNDS {
-            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            let request = if wants_task {
+                task_request(&params)?
+            } else {
+                ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()))
+            };
             let result = self.exchange(request, &mut guard, &order).await?;
             if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
-                return Ok(CallResult::read(&result));
+                return self.called(&result, guard);
             }
             let asked: InputRequests = result
                 .get("inputRequests")
@@ -293,7 +306,10 @@ impl Connection {
     }
 
     /// Answers what a server wants to know before it goes on with a call.
-    async fn answers(&self, asked: InputRequests) -> Result<BTreeMap<String, Value>, CallError> {
+    pub(crate) async fn answers(
+        &self,
+        asked: InputRequests,
+    ) -> Result<BTreeMap<String, Value>, CallError> {
         let mut answers = BTreeMap::new();
         for (key, request) in asked {
             let answer = match request {
@@ -397,6 +413,18 @@ impl Connection {
             other => CallError::Unreadable(other.to_string()),
         }
     }
+}
+
+/// Returns the request for a call as a task, which the library does not know.
+fn task_request(params: &CallToolRequestParams) -> Result<ClientRequest, CallError> {
+    let mut params =
+        serde_json::to_value(params).map_err(|error| CallError::Unreadable(error.to_string()))?;
+    if let Some(params) = params.as_object_mut() {
+        let ttl = u64::try_from(LONGEST_TASK.as_millis()).unwrap_or(u64::MAX);
+        params.insert("task".to_owned(), json!({"ttl": ttl}));
+    }
+    let request = CustomRequest::new("tools/call", Some(params));
+    Ok(ClientRequest::CustomRequest(request))
 }
 
 fn refused(error: ErrorData) -> CallError {

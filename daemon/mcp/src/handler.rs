@@ -64,6 +64,8 @@ pub(crate) struct Handler {
     pub(crate) closed: CancellationToken,
     /// Woken when the server says that its tools or prompts have changed.
     pub(crate) lists_changed: Arc<Notify>,
+    /// Woken when the server says something about a task.
+    pub(crate) tasks_changed: Notify,
 }
 
 /// The calls that run on a connection.
@@ -158,6 +160,15 @@ impl CallGuard {
         drop(running);
         self.token = Some(token);
         reports
+    }
+}
+
+impl CallGuard {
+    /// Returns the further reports of progress of a call that goes on after its answer; `None` if it was
+    /// never listened to.
+    pub(crate) fn listen_again(&mut self) -> Option<mpsc::Receiver<Progress>> {
+        let token = self.token.clone()?;
+        Some(self.listen(token))
     }
 }
 
@@ -360,11 +371,11 @@ impl ClientHandler for Handler {
 
     async fn on_task_status(
         &self,
-        params: TaskStatusNotificationParams,
+        _params: TaskStatusNotificationParams,
         _context: NotificationContext<RoleClient>,
     ) {
-        let status = serde_json::to_value(params).unwrap_or_default();
-        self.tell(ServerNews::Task(status));
+        // Those who follow tasks ask for what they need.
+        self.tasks_changed.notify_waiters();
     }
 
     async fn on_custom_notification(
@@ -374,7 +385,7 @@ impl ClientHandler for Handler {
     ) {
         // The status of a task in the older dialect.
         if notification.method == "notifications/tasks/status" {
-            self.tell(ServerNews::Task(notification.params.unwrap_or_default()));
+            self.tasks_changed.notify_waiters();
         }
     }
 }

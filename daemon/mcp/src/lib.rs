@@ -19,6 +19,7 @@ mod result;
 mod server;
 mod stdio;
 mod tap;
+mod task;
 mod tools;
 
 pub use cache::ToolCache;
@@ -29,4 +30,5 @@ pub use log::ServerLog;
 pub use prompts::{PromptArgument, ServerPrompt, prompt_text};
 pub use result::{Binary, CallResult};
 pub use server::{Server, ServerStatus, StatusReport};
+pub use task::{Called, FollowedTask, StartedTask, TaskHandle};
 pub use tools::{ServerTool, TaskSupport, ToolKind};

@@ -155,8 +155,6 @@ pub enum ServerNews {
         level: String,
         text: String,
     },
-    /// The state of a task on the server.
-    Task(Value),
 }
 
 /// What the tool call that a question belongs to is, as far as that is known.

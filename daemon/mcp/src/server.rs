@@ -20,7 +20,7 @@ use crate::connection::{Call, CallError, Connection};
 use crate::log::ServerLog;
 use crate::port::{Ports, TokenSource};
 use crate::prompts::ServerPrompt;
-use crate::result::CallResult;
+use crate::task::Called;
 use crate::tools::{ServerTool, ToolKind};
 
 /// How long a caller waits for a server beyond the time that the server has to start.
@@ -307,20 +307,28 @@ impl Server {
         }
     }
 
-    /// Calls a tool. Starts the server first if needed.
-    pub async fn call(self: &Arc<Self>, call: Call) -> Result<CallResult, CallError> {
+    /// Calls a tool. Starts the server first if needed. The call may go on as a task.
+    pub async fn call(self: &Arc<Self>, call: Call) -> Result<Called, CallError> {
         let connection = tokio::select! {
             connection = self.connection() => connection?,
             () = call.cancel.cancelled() => return Err(CallError::Cancelled),
         };
         let called = match self.kind_of(&call.tool) {
             ToolKind::Call => connection.call(call).await,
-            kind => connection.use_resources(kind, call).await,
+            kind => connection
+                .use_resources(kind, call)
+                .await
+                .map(Called::Result),
         };
-        if called == Err(CallError::Forgotten) {
-            self.order(Control::Forgotten);
+        if matches!(called, Err(CallError::Forgotten)) {
+            self.connect_anew();
         }
         called
+    }
+
+    /// Lets the server be greeted again, which has forgotten the connection.
+    pub(crate) fn connect_anew(self: &Arc<Self>) {
+        self.order(Control::Forgotten);
     }
 
     fn kind_of(&self, tool: &str) -> ToolKind {

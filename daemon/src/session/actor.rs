@@ -182,7 +182,7 @@ impl Actor {
         };
         self.subagents.runs().close(by).await;
         self.leave_tree();
-        self.mcp.cell.close().await;
+        self.end_mcp().await;
         self.shells.close().await;
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
@@ -255,6 +255,7 @@ impl Actor {
                 }
                 self.warn_of_broken_agents();
                 self.look_for_skills();
+                self.rejoin_mcp_tasks();
                 match pending {
                     PendingWork::Waits => Flow::Go,
                     // A sub-agent works when its parent wants it to.

@@ -31,10 +31,11 @@ use crate::discovery::mcp::McpPlaces;
 use crate::launch::Launch;
 use crate::mcp::{LaunchWeb, LookupMode, McpCell, McpLookup, TokensOf};
 use crate::services::Services;
-use crate::tool::mcp::McpTool;
+use crate::tool::mcp::{AtClose, McpTasks, McpTasksSetup, McpTool};
 use crate::trust;
 use loopd_kernel::command::Command;
 use loopd_kernel::policy::grant::Grant;
+use loopd_kernel::tasks::Task;
 use loopd_proto::permission::PermissionRequest;
 
 /// The type of warnings about files of servers.
@@ -43,6 +44,8 @@ const FILE_WARNING: &str = "mcp_file";
 /// The MCP servers of a session.
 pub(super) struct SessionMcp {
     pub(super) cell: McpCell,
+    /// The tasks on servers that the session has.
+    pub(super) tasks: McpTasks,
     port: Arc<SessionPort>,
     /// Servers that clients brought for this session by a method of their own.
     brought: BTreeMap<String, Map<String, Value>>,
@@ -174,6 +177,12 @@ impl SessionMcp {
     ) -> Self {
         Self {
             cell: McpCell::default(),
+            tasks: McpTasks::new(McpTasksSetup {
+                log: super::shells::log(mailbox),
+                keep_alive: services.keep_alive.clone(),
+                scratch: services.scratch_folder(id),
+                patience: services.config.mcp.task_wait(),
+            }),
             port: Arc::new(SessionPort::new(
                 id.clone(),
                 services.clone(),
@@ -259,6 +268,52 @@ impl Actor {
             port: self.mcp.port.clone(),
             tokens: self.token_source(launch),
         })
+    }
+
+    /// Goes on with the tasks on servers that were left running when the session was last in memory.
+    pub(super) fn rejoin_mcp_tasks(&mut self) {
+        let is_left = |task: &&Task| {
+            let mcp = task.external().and_then(|work| work.mcp.as_ref());
+            mcp.is_some() && !self.mcp.tasks.has(&task.id)
+        };
+        let left: Vec<Task> = self
+            .state
+            .tasks
+            .running()
+            .filter(is_left)
+            .cloned()
+            .collect();
+        if left.is_empty() || self.subagents.is_child() {
+            return;
+        }
+        let (lookup, tasks) = (self.mcp_lookup(), self.mcp.tasks.clone());
+        let (cell, reporter) = (self.mcp.cell.clone(), self.reporter());
+        self.running.spawn(async move {
+            if let Some(lookup) = lookup {
+                look(lookup, &reporter).await;
+            }
+            let of = |task: &Task| {
+                let mcp = task.external().and_then(|work| work.mcp.as_ref())?;
+                cell.server(&mcp.server)
+            };
+            let left = left.into_iter().map(|task| (of(&task), task));
+            let left = left.map(|(server, task)| (task, server)).collect();
+            tasks.rejoin(left).await;
+        });
+    }
+
+    /// Ends what the session has to do with servers.
+    pub(super) async fn end_mcp(&self) {
+        // A task that the log has as running is found again when the session is opened again.
+        let mut running = self.state.tasks.running();
+        let goes_on = running.any(|task| self.mcp.tasks.has(&task.id));
+        let what = if goes_on {
+            AtClose::Leave
+        } else {
+            AtClose::Cancel
+        };
+        self.mcp.tasks.close(what).await;
+        self.mcp.cell.close().await;
     }
 
     /// Returns what makes the tokens of servers.
@@ -392,6 +447,12 @@ fn told(server: &LoadedServer) -> (String, (McpStatus, Option<String>)) {
 /// Looks for the servers of a session and starts them, before a prompt goes to the model.
 pub(super) async fn look_and_start(lookup: McpLookup, reporter: &Reporter) {
     let (cell, limit) = (lookup.cell.clone(), lookup.first_wait());
+    look(lookup, reporter).await;
+    cell.wait_for_tools(limit).await;
+}
+
+/// Looks for the servers of a session and starts them.
+async fn look(lookup: McpLookup, reporter: &Reporter) {
     let port = lookup.port.clone();
     let (notices, changed) = lookup.run(LookupMode::Start).await;
     if changed {
@@ -402,5 +463,4 @@ pub(super) async fn look_and_start(lookup: McpLookup, reporter: &Reporter) {
             .report(Command::file_warning(FILE_WARNING, notice))
             .await;
     }
-    cell.wait_for_tools(limit).await;
 }

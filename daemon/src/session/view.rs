@@ -18,6 +18,7 @@ use crate::redaction::Redaction;
 use crate::skill::{SkillCell, SkillLookup, SkillView};
 use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
+use crate::tool::mcp::McpTasks;
 use crate::turn::route::Route;
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_kernel::model::ToolSpec;
@@ -66,6 +67,8 @@ pub struct View<'a> {
     pub redaction: &'a dyn Fn() -> Redaction,
     /// The MCP servers of the session.
     pub mcp: &'a McpCell,
+    /// The tasks on MCP servers that the session has.
+    pub mcp_tasks: &'a McpTasks,
     /// Returns what finds the MCP servers; `None` if there are none.
     pub mcp_lookup: &'a dyn Fn() -> Option<McpLookup>,
     /// What a client said about itself to the user interfaces of tools.
@@ -123,6 +126,7 @@ impl Actor {
             planning: self.planning(),
             redaction: &redaction,
             mcp: &self.mcp.cell,
+            mcp_tasks: &self.mcp.tasks,
             mcp_lookup: &mcp_lookup,
             app_context: &self.mcp.app_context,
             mcp_apps: self.clients.offers().any(|offer| offer.request_mcp_apps),

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use loopd_proto::id::{SessionId, ShellId, ToolCallId};
 
 use super::Web;
+use super::mcp::McpTasks;
 use super::todo::SessionTodos;
 use crate::redaction::Redaction;
 use crate::skill::SkillView;
@@ -120,6 +121,8 @@ pub struct ToolContext {
     pub shells: Shells,
     /// The sub-agents of the session.
     pub agents: Subagents,
+    /// The tasks on MCP servers that the session has.
+    pub mcp_tasks: McpTasks,
     /// The todo list that the session works with.
     pub todos: SessionTodos,
     /// The slot of the sub-agent that made the call. It is lent while the call waits for other

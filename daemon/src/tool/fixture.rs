@@ -127,6 +127,12 @@ impl Fixture {
             partial: sender,
             shells,
             agents: crate::subagent::fixture::Home::new(1).agents(),
+            mcp_tasks: super::mcp::McpTasks::new(super::mcp::McpTasksSetup {
+                log: noted.clone(),
+                keep_alive: KeepAlive::default(),
+                scratch: base.join("scratch"),
+                patience: std::time::Duration::ZERO,
+            }),
             todos: super::todo::SessionTodos::new(NoTodos),
             lease: None,
             backend: Backend::Process,

@@ -3,17 +3,28 @@
 //! Every call needs a permission that names the server and the tool. What runs is what the permission
 //! names, whatever the name means by then.
 
+mod tasks;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use loopd_mcp::port::CallRef;
-use loopd_mcp::{Call, CallError, CallResult, OfferedTool, Progress, Server, ServerTool};
+use loopd_mcp::{
+    Call, CallError, CallResult, Called, FollowedTask, OfferedTool, Progress, Server, ServerTool,
+    StartedTask, TaskSupport,
+};
+use loopd_proto::event::task::McpTaskWork;
 use loopd_proto::event::tool::BinaryResult;
 use loopd_proto::permission::PermissionRequest;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+pub use self::tasks::{AtClose, McpTasks, McpTasksSetup};
+use self::tasks::{BackgroundTask, Following, MOST_NOTES};
 use super::source::{ResolvedTool, ToolSource};
 use super::{AssessContext, DynTool, Need, Outcome, Partial, ToolContext};
 use loopd_kernel::model::ToolSpec;
@@ -78,6 +89,7 @@ impl McpTool {
             Value::Null => Map::new(),
             _ => return Outcome::failure("The arguments of an MCP tool have to be an object."),
         };
+        let shown_arguments = Value::Object(arguments.clone()).to_string();
         let (progress, mut reports) = mpsc::channel::<Progress>(MOST_PROGRESS);
         let call = Call {
             tool: self.tool.clone(),
@@ -87,6 +99,7 @@ impl McpTool {
             timeout: self.server.config().call_timeout,
             progress: Some(progress),
             cancel: context.cancel.clone(),
+            task: self.task_support(),
         };
         let called = self.server.call(call);
         let shown = async {
@@ -102,9 +115,70 @@ impl McpTool {
             () = shown => called.await,
         };
         match ended {
-            Ok(result) => outcome(result),
-            Err(CallError::Cancelled) => Outcome::interrupted(""),
-            Err(error) => Outcome::failure(self.why(&error)),
+            Ok(Called::Result(result)) => outcome(result),
+            Ok(Called::Task(task)) => self.follow(task, shown_arguments, context).await,
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn task_support(&self) -> TaskSupport {
+        let listed = self.listed.as_ref();
+        listed.map_or(TaskSupport::Forbidden, |tool| tool.task_support)
+    }
+
+    fn failed(&self, error: &CallError) -> Outcome {
+        match error {
+            CallError::Cancelled => Outcome::interrupted(""),
+            error => Outcome::failure(self.why(error)),
+        }
+    }
+
+    /// Waits for a task for a while, and lets it go on in the background then. A sub-agent waits for the
+    /// end: nobody would tell it later.
+    async fn follow(&self, task: StartedTask, arguments: String, context: &ToolContext) -> Outcome {
+        let work = McpTaskWork {
+            server: self.server.name.to_string(),
+            tool: self.tool.clone(),
+            task_id: task.handle.id.clone(),
+            dialect: task.handle.dialect,
+        };
+        let (notes, heard) = mpsc::channel(MOST_NOTES);
+        let cancel = CancellationToken::new();
+        let followed = FollowedTask {
+            handle: task.handle.clone(),
+            started: Some(task),
+            label: CallRef(Some(context.call.as_str().to_owned())),
+            notes,
+            cancel: cancel.clone(),
+        };
+        let server = self.server.clone();
+        let mut following = Following {
+            end: async move { server.follow(followed).await }.boxed(),
+            notes: heard,
+            cancel,
+        };
+        let patience = context.mcp_tasks.patience(self.task_support());
+        let patience = context.lease.is_none().then(|| Instant::now() + patience);
+        if let Some(ended) = wait(&mut following, patience, context).await {
+            return match ended {
+                Ok(result) => outcome(result),
+                Err(error) => self.failed(&error),
+            };
+        }
+        let kept = context.mcp_tasks.keep(BackgroundTask {
+            call: context.call.clone(),
+            work,
+            arguments,
+            following,
+        });
+        match kept.await {
+            Ok(id) => Outcome::success(format!(
+                "The server goes on with this in the background, as the task {id}. You'll be notified when it has \
+                 ended. Use read_agent with agent_id \"{id}\" to see how far it is, or stop_agent to cancel it."
+            )),
+            Err(why) => Outcome::failure(format!(
+                "The server went on with this as a task, which could not be listed and was cancelled: {why}."
+            )),
         }
     }
 
@@ -126,6 +200,36 @@ impl McpTool {
                  not carried out; make it again if it is still needed."
             ),
             other => format!("The call failed: {other}."),
+        }
+    }
+}
+
+/// Waits for the end of a task; `None` if that takes longer than patience lasts. An abort cancels it.
+async fn wait(
+    following: &mut Following,
+    patience: Option<Instant>,
+    context: &ToolContext,
+) -> Option<Result<CallResult, CallError>> {
+    let out_of_patience = async {
+        match patience {
+            Some(end) => tokio::time::sleep_until(end).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(out_of_patience);
+    loop {
+        tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => {
+                following.cancel.cancel();
+                return Some((&mut following.end).await);
+            }
+            ended = &mut following.end => return Some(ended),
+            Some(note) = following.notes.recv() => {
+                // A report that does not fit is dropped: the next one says more.
+                context.partial.try_send(Partial::Progress(note)).ok();
+            }
+            () = &mut out_of_patience => return None,
         }
     }
 }

@@ -85,13 +85,39 @@ pub struct WorktreeWork {
     pub copied: Vec<String>,
 }
 
-/// Work that the daemon only lists.
+/// Work that others do: a client, or an MCP server.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalWork {
     /// What does it, such as `client-task` or `mcp-task`.
     pub agent_type: String,
     pub prompt: String,
+    /// The task on an MCP server, which the daemon follows.
+    #[serde(default)]
+    pub mcp: Option<McpTaskWork>,
+}
+
+/// A task on an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpTaskWork {
+    pub server: String,
+    /// The name of the tool on its server.
+    pub tool: String,
+    /// The name of the task on its server.
+    pub task_id: String,
+    pub dialect: McpTaskDialect,
+}
+
+/// The two ways in which MCP servers have tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpTaskDialect {
+    /// The caller wants a task, and fetches its result.
+    Requested,
+    /// The server makes a task of a call by itself: the extension `io.modelcontextprotocol/tasks`.
+    Extension,
 }
 
 /// Whether the loop waits for a task.

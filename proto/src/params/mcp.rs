@@ -129,6 +129,22 @@ pub struct ServerLogLines {
     pub dropped: u64,
 }
 
+/// What came of trying a server.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerTested {
+    /// Why it cannot be used; absent if it is connected.
+    pub error: Option<String>,
+    pub tools: Vec<ListedTool>,
+    /// What is wrong with tools that are left out.
+    pub problems: Vec<String>,
+    /// What it wrote beside the protocol.
+    pub log: Vec<String>,
+    /// How long it took until it was connected or had failed.
+    pub duration_ms: u64,
+}
+
 /// The servers of the user's configuration, as they are written there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ConfigList {

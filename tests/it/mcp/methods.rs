@@ -127,6 +127,7 @@ async fn a_session_without_servers_says_so() {
         ("session.mcp.listTools", "not connected"),
         ("session.mcp.stopServer", "not configured"),
         ("loopd.mcpLog", "not configured"),
+        ("loopd.mcpTest", "not configured"),
     ] {
         let refused = session.refused(method, named.clone()).await;
         assert!(refused.message.contains(word), "{method}: {refused:?}");

@@ -1,6 +1,7 @@
 """An MCP server for tests. The first argument says how it behaves; it needs no packages.
 
-It speaks newline-delimited JSON-RPC on standard input and output. `--mark FILE` appends a line to FILE
+It speaks newline-delimited JSON-RPC on standard input and output, or with `--http` over HTTP at an
+address that it prints. `--mark FILE` appends a line to FILE
 when it starts; `--seen FILE` appends each message that it reads.
 """
 
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BEHAVIOUR = sys.argv[1] if len(sys.argv) > 1 else "good"
 OUT = threading.Lock()
@@ -30,6 +32,9 @@ def note(file, text):
 
 
 def send(message):
+    if "--http" in sys.argv:
+        # There is no stream for what nobody asked for.
+        return
     with OUT:
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
@@ -70,6 +75,90 @@ def slow(id, params):
             progress = {"progressToken": token, "progress": step + 1, "total": steps, "message": "working"}
             send({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
     return text("done slowly")
+
+
+def task_state(task):
+    """Returns what `tasks/get` says, in the dialect of the server."""
+    state = {"taskId": task["id"], "status": task["status"], "createdAt": "2026-01-01T00:00:00Z",
+             "lastUpdatedAt": "2026-01-01T00:00:00Z"}
+    if task.get("message"):
+        state["statusMessage"] = task["message"]
+    if BEHAVIOUR == "new-tasks":
+        state.update({"resultType": "complete", "ttlMs": 60000, "pollIntervalMs": 20})
+        if task["status"] == "completed":
+            state["result"] = task["result"]
+        if task["status"] == "failed":
+            state["error"] = {"code": -32000, "message": "it did not work out"}
+        if task["status"] == "input_required":
+            schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+            state["inputRequests"] = {"q": {"method": "elicitation/create", "params": {
+                "mode": "form", "message": "Which colour?", "requestedSchema": schema}}}
+    else:
+        state.update({"ttl": 60000, "pollInterval": 20})
+    return state
+
+
+def start_task(id, params):
+    """Begins a task that takes some steps; its state is kept in a file if there is one."""
+    args = params.get("arguments", {})
+    task = {"id": f"t{len(TASKS) + 1}", "status": "working", "args": args,
+            "token": params.get("_meta", {}).get("progressToken")}
+    TASKS[task["id"]] = task
+    threading.Thread(target=run_task, args=(task,), daemon=True).start()
+    state = task_state(task)
+    if BEHAVIOUR == "new-tasks":
+        return {**state, "resultType": "task"}
+    return {"task": state}
+
+
+def run_task(task):
+    args = task["args"]
+    for step in range(args.get("steps", 3)):
+        waited = 0
+        while waited < args.get("ms", 50) and task["status"] == "working":
+            time.sleep(0.01)
+            waited += 10
+        if task["status"] != "working":
+            return
+        task["message"] = f"step {step + 1}"
+        if task["token"] is not None and args.get("progress"):
+            progress = {"progressToken": task["token"], "progress": step + 1, "total": args.get("steps", 3),
+                        "message": "counting"}
+            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
+    if args.get("ask"):
+        task["status"] = "input_required"
+        task["answered"] = threading.Event()
+        task["answered"].wait(20)
+    task["result"] = text(args.get("says") or json.dumps(task.get("answer", "worked")))
+    task["status"] = "failed" if args.get("fails") else "completed"
+    method = "notifications/tasks" if BEHAVIOUR == "new-tasks" else "notifications/tasks/status"
+    send({"jsonrpc": "2.0", "method": method, "params": task_state(task)})
+
+
+def tasks(method, params):
+    task = TASKS.get(params.get("taskId"))
+    if task is None:
+        return {"error": {"code": -32602, "message": f"no task {params.get('taskId')}"}}
+    if method == "tasks/get":
+        return task_state(task)
+    if method == "tasks/cancel":
+        task["status"] = "cancelled"
+        return task_state(task) if BEHAVIOUR != "new-tasks" else {"resultType": "complete"}
+    if method == "tasks/update":
+        task["answer"] = params["inputResponses"]["q"]
+        task["status"] = "working"
+        task["answered"].set()
+        return {"resultType": "complete"}
+    if task["status"] == "input_required":
+        schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+        task["answer"] = ask("elicitation/create", {"mode": "form", "message": "Which colour?",
+                                                    "requestedSchema": schema})
+        task["answered"].set()
+    while task["status"] not in ("completed", "failed", "cancelled"):
+        time.sleep(0.01)
+    if task["status"] == "failed":
+        return {"error": {"code": -32000, "message": "it did not work out"}}
+    return task["result"]
 
 
 def call(id, params):
@@ -126,6 +215,12 @@ def call(id, params):
                                   "import signal,time,sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)",
                                   option("--mark") or "x"], start_new_session=True)
         return text(str(child.pid))
+    if name in ("research", "maybe"):
+        if BEHAVIOUR == "new-tasks" or "task" in params:
+            return start_task(id, params)
+        if name == "research":
+            return {"error": {"code": -32601, "message": "research needs to be called as a task"}}
+        return text("worked at once")
     if name == "secret":
         return text("the key is " + os.environ.get("LEAK", ""))
     return {"error": {"code": -32602, "message": f"no tool {name}"}}
@@ -139,6 +234,10 @@ TOOLS = [
     tool("ask"), tool("visit"), tool("sample", {"text": {"type": "string"}}), tool("roots"),
     tool("grow", {"times": {"type": "number"}}), tool("fork"), tool("secret"),
 ]
+TASKS = {}
+TASK_ARGS = {"steps": {"type": "number"}, "ms": {"type": "number"}, "says": {"type": "string"}}
+TASK_TOOLS = [tool("research", TASK_ARGS, execution={"taskSupport": "required"}),
+              tool("maybe", TASK_ARGS, execution={"taskSupport": "optional"})]
 
 
 def tools():
@@ -147,13 +246,17 @@ def tools():
                 {"name": "bad", "inputSchema": 7}, tool("echo")]
     if BEHAVIOUR == "long-names":
         return [tool("a" * 80), tool("a" * 80 + "b"), tool("with space"), tool("with.space")]
+    if BEHAVIOUR in ("tasks", "new-tasks"):
+        return TASK_TOOLS
     return TOOLS + EXTRA_TOOLS
 
 
 def answer(id, method, params):
     if method == "initialize":
+        more = {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}} if BEHAVIOUR == "tasks" else {}
         return {"protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}, "logging": {}},
+                "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}, "logging": {},
+                                 **more},
                 "serverInfo": {"name": "test", "version": "1"}, "instructions": "Use me well."}
     if method == "ping":
         return {}
@@ -170,6 +273,8 @@ def answer(id, method, params):
         return {"tools": everything}
     if method == "tools/call":
         return call(id, params)
+    if method.startswith("tasks/"):
+        return tasks(method, params)
     if method == "resources/list":
         return {"resources": [{"uri": "test://a", "name": "a"}]}
     if method == "resources/templates/list":
@@ -183,6 +288,39 @@ def answer(id, method, params):
         who = params.get("arguments", {}).get("who", "nobody")
         return {"messages": [{"role": "user", "content": {"type": "text", "text": f"Greet {who} warmly."}}]}
     return {"error": {"code": -32601, "message": f"no method {method}"}}
+
+
+class Web(BaseHTTPRequestHandler):
+    """Answers each request in its own response, as servers may that never ask anything."""
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        note(option("--seen"), json.dumps(message))
+        body = b""
+        if "id" in message and "method" in message:
+            result = answer(message["id"], message["method"], message.get("params") or {})
+            kind = {"error": result["error"]} if "error" in result else {"result": result}
+            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], **kind}).encode()
+        self.send_response(200 if body else 202)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_response(405)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+def serve():
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Web)
+    print(f"http://127.0.0.1:{web.server_port}/mcp", flush=True)
+    web.serve_forever()
 
 
 def handle(message):
@@ -231,6 +369,8 @@ def main():
         message = json.loads(sys.stdin.readline())
         handle(message)
         time.sleep(600)
+    if "--http" in sys.argv:
+        serve()
     if BEHAVIOUR == "slow-start":
         time.sleep(1)
     for line in sys.stdin:

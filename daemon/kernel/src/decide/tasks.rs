@@ -355,7 +355,8 @@ pub(super) fn close_lost(
 /// Closes the tasks of a copied log. They go on for the session whose log was copied.
 pub(super) fn close_copied(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
     for task in state.tasks.running() {
-        if task.external().is_none() {
+        // What a client does is not tied to a log. A task on an MCP server is followed by one session.
+        if task.external().is_none_or(|work| work.mcp.is_some()) {
             let end = TaskEnd::new(TaskOutcome::Failed).because(texts::TASK_IN_SOURCE);
             store_end(decision, task, end, env);
         }

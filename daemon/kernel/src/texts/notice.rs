@@ -46,6 +46,12 @@ fn agent_rested(task: &Task, name: &str, agent_type: &str) -> String {
             "failed",
             format!("Agent \"{name}\" ({agent_type}) did not finish{because}."),
         ),
+        Some(TaskOutcome::Failed) if task.external().is_some() => (
+            "failed",
+            format!(
+                "Agent \"{name}\" ({agent_type}) did not finish{because}. Start a new task to try again."
+            ),
+        ),
         Some(TaskOutcome::Failed) => (
             "failed",
             format!(

@@ -210,6 +210,7 @@ impl Opening<'_> {
             asking: self.asking.clone(),
             closed: self.closed.clone(),
             lists_changed: self.lists_changed.clone(),
+            tasks_changed: Notify::new(),
         })
     }
 

@@ -193,11 +193,12 @@ impl Life {
         match listed {
             Ok(lists) => {
                 let instructions = connection.instructions();
-                self.update(|known| {
-                    known.phase = Phase::Connected(connection.clone());
+                // Whoever sees that it is connected sees its tools, too.
+                let phase = Phase::Connected(connection.clone());
+                self.take_lists(config, lists, |known| {
+                    known.phase = phase;
                     known.instructions = instructions.map(Into::into);
                 });
-                self.take_lists(config, lists);
             }
             Err(error) => {
                 self.close(connected).await;
@@ -227,7 +228,7 @@ impl Life {
                     relist = None;
                     not_before = Instant::now() + BETWEEN_LISTS;
                     match listed {
-                        Ok(lists) => self.take_lists(config, lists),
+                        Ok(lists) => self.take_lists(config, lists, |_| {}),
                         Err(error) => {
                             self.log.add(&format!("its tools could not be listed: {error}"));
                         }
@@ -245,8 +246,8 @@ impl Life {
         over
     }
 
-    /// Takes the tools and prompts that the server has now.
-    fn take_lists(&self, config: &Arc<ServerConfig>, lists: Lists) {
+    /// Takes the tools and prompts that the server has now, and in one what `also` changes.
+    fn take_lists(&self, config: &Arc<ServerConfig>, lists: Lists, also: impl FnOnce(&mut Known)) {
         let Lists {
             tools,
             problems,
@@ -262,6 +263,7 @@ impl Life {
             known.tools = Some(tools.clone());
             known.problems = Arc::new(problems);
             known.prompts = Arc::new(prompts);
+            also(known);
         });
         if !changed {
             return;

@@ -358,6 +358,7 @@ fn bind_mcp(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::McpSetEnvValueMode, _, _>(mcp::set_env_value_mode)?;
     table.bind::<m::McpRemoveGitHub, _, _>(mcp::remove_github)?;
     table.bind::<m::LoopdMcpLog, _, _>(mcp::log)?;
+    table.bind::<m::LoopdMcpTest, _, _>(mcp::test)?;
     table.bind::<m::McpOauthAnswer, _, _>(mcp_oauth::answer)?;
     table.bind::<m::McpOauthLogin, _, _>(mcp_oauth::login)?;
     table.bind::<m::McpExecuteSampling, _, _>(mcp_oauth::sample)?;

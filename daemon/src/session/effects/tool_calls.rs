@@ -185,6 +185,7 @@ impl Actor {
             partial,
             shells: self.shells.clone(),
             agents: self.subagents.runs().clone(),
+            mcp_tasks: self.mcp.tasks.clone(),
             todos: self.session_todos(),
             lease: self.subagents.parent().map(|parent| parent.lease().clone()),
             backend: self.shell_backend(),

@@ -193,7 +193,7 @@ impl HostSession for SessionPort {
             ServerNews::ResourcesChanged => {
                 all.resources.insert(name());
             }
-            ServerNews::ResourceUpdated(_) | ServerNews::Task(_) => {}
+            ServerNews::ResourceUpdated(_) => {}
             ServerNews::Log { level, text } => {
                 tracing::debug!(session = %self.session, server, level, text, "an MCP server said something");
             }

@@ -94,6 +94,14 @@ fn patience(args: &ReadArgs) -> Result<Option<Duration>, Outcome> {
 
 /// Waits for the answer and returns the task as it is then. The caller's slot is lent meanwhile.
 async fn wait(task: Task, patience: Duration, context: &ToolContext) -> Task {
+    if context.mcp_tasks.has(&task.id) {
+        let end = context.mcp_tasks.end_of(&task.id);
+        tokio::select! {
+            _ = tokio::time::timeout(patience, end) => {}
+            () = context.cancel.cancelled() => {}
+        }
+        return context.agents.find(task.id.as_str()).await.unwrap_or(task);
+    }
     let Some(run) = context.agents.run(&task.id).filter(|_| task.is_running()) else {
         return task;
     };

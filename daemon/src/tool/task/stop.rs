@@ -32,6 +32,9 @@ impl Tool for Stop {
             Ok(task) => task,
             Err(error) => return Outcome::failure(error.to_string()),
         };
+        if context.mcp_tasks.has(&task.id) {
+            return stop_mcp_task(&task, context).await;
+        }
         let Some(run) = context.agents.run(&task.id) else {
             return stop_idle(&task, context).await;
         };
@@ -60,6 +63,20 @@ impl Tool for Stop {
             // The session has ended, so nobody reads the outcome.
             Err(_) => outcome,
         }
+    }
+}
+
+/// Cancels a task on an MCP server.
+async fn stop_mcp_task(task: &Task, context: &ToolContext) -> Outcome {
+    context.mcp_tasks.cancel(&task.id).await;
+    let outcome = Outcome::success(format!(
+        "The task {} is stopped, and its server was told.",
+        task.id
+    ));
+    match context.agents.find(task.id.as_str()).await {
+        Ok(task) => outcome.marking_delivered(&task),
+        // The session has ended, so nobody reads the outcome.
+        Err(_) => outcome,
     }
 }
 

@@ -78,6 +78,7 @@ pub(in crate::properties) fn agent_started(agent: Subagent, start: Start) -> Com
             let work = TaskWork::External(ExternalWork {
                 agent_type: "client-task".to_owned(),
                 prompt: String::new(),
+                mcp: None,
             });
             return started(id, None, work);
         }

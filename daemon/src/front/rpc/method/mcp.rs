@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use loopd_mcp::Server;
+use loopd_mcp::{Server, ServerTool, ToolKind};
 use loopd_proto::event::mcp::{LoadedServer, McpStatus};
 use loopd_proto::id::SessionId;
 use loopd_proto::params::mcp::{
     EnvValueModeParams, EnvValueModeSet, HostState, ListedServer, ListedTool, MovedToBackground,
     NeedsAuth, Removed, Running, ServerFailure, ServerList, ServerLogLines, ServerParams,
-    ServerTools, StartParams,
+    ServerTested, ServerTools, StartParams,
 };
 use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::session::Of;
@@ -144,13 +144,54 @@ pub(super) async fn list_tools(
     let server = server.ok_or_else(not_connected)?;
     let tools = server.list_tools().await;
     let tools = tools.map_err(|error| RpcError::Failed(error.to_string()))?;
-    let tools = tools.iter().map(|tool| ListedTool {
+    Ok(ServerTools {
+        tools: tools.iter().map(listed).collect(),
+    })
+}
+
+fn listed(tool: &ServerTool) -> ListedTool {
+    ListedTool {
         name: tool.name.clone(),
         description: Some(tool.description.clone()).filter(|text| !text.is_empty()),
         ui: tool.ui.clone(),
-    });
-    Ok(ServerTools {
-        tools: tools.collect(),
+    }
+}
+
+/// Starts a server if needed and waits until it is connected or has failed, both of which have a bound.
+pub(super) async fn test(context: Context, params: ServerParams) -> Result<ServerTested, RpcError> {
+    let of = SessionServers::look(&context, &params.session_id, LookupMode::Look).await?;
+    let name = &params.server_name;
+    of.check_known(name)?;
+    let clock = &context.app.services.clock;
+    let began = clock.now().0;
+    let (server, error) = if let Some(server) = of.cell.server(name) {
+        let connected = server.connected().await;
+        (Some(server), connected.err().map(|error| error.to_string()))
+    } else {
+        // The report says why it is not used.
+        let mut report = of.cell.report().into_iter();
+        let told = report.find(|server| server.name == *name);
+        let why = told.and_then(|server| server.error);
+        (
+            None,
+            Some(why.unwrap_or_else(|| "it is disabled".to_owned())),
+        )
+    };
+    let tools = server.as_ref().and_then(|server| server.tools());
+    let tools = tools.filter(|_| error.is_none());
+    let tools = tools.iter().flat_map(|tools| tools.iter());
+    let own = tools.filter(|tool| tool.kind == ToolKind::Call);
+    Ok(ServerTested {
+        error,
+        tools: own.map(listed).collect(),
+        problems: server
+            .as_ref()
+            .map(|server| server.report().problems)
+            .unwrap_or_default(),
+        log: server
+            .map(|server| server.log.lines().0)
+            .unwrap_or_default(),
+        duration_ms: u64::try_from(clock.now().0.saturating_sub(began)).unwrap_or(0),
     })
 }
 

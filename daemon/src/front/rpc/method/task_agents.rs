@@ -87,8 +87,11 @@ pub(super) async fn send_message(
 }
 
 pub(super) async fn cancel_all(context: Context, params: Of) -> Result<u64, RpcError> {
-    let agents = agents(&context, &params.session_id).await?;
-    Ok(agents.cancel_background(CancelledBy::Client).await as u64)
+    let session = context.session(&params.session_id)?;
+    let seen = session.view(|view| (view.agents.clone(), view.mcp_tasks.clone()));
+    let (agents, mcp) = seen.await?;
+    let cancelled = agents.cancel_background(CancelledBy::Client).await;
+    Ok((cancelled + mcp.cancel_all().await) as u64)
 }
 
 pub(super) async fn read(context: Context, params: ReadParams) -> Result<TaskRead, RpcError> {
@@ -131,6 +134,7 @@ pub(super) async fn register(
         work: TaskWork::External(ExternalWork {
             agent_type: CLIENT_TASK.to_owned(),
             prompt: params.prompt.unwrap_or_default(),
+            mcp: None,
         }),
     };
     session

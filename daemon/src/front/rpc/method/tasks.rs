@@ -162,17 +162,29 @@ pub(super) async fn cancel(context: Context, params: TaskOf) -> Result<Cancelled
     let session = context.session(&params.session_id)?;
     let id = ShellId::from(params.id.as_str());
     let wanted = id.clone();
-    let (shells, found, agents, is_agent) = session
+    let (shells, found, agents, mcp, is_agent) = session
         .view(move |view| {
             let found = view.shells.find(&wanted).ok();
             let task = view.state.tasks.get(wanted.as_str());
             let is_agent = task.is_some_and(|task| task.agent().is_some());
-            (view.shells.clone(), found, view.agents.clone(), is_agent)
+            let mcp = view.mcp_tasks.clone();
+            (
+                view.shells.clone(),
+                found,
+                view.agents.clone(),
+                mcp,
+                is_agent,
+            )
         })
         .await?;
     if is_agent {
         return Ok(Cancelled {
             cancelled: agents.cancel(&params.id, CancelledBy::Client).await,
+        });
+    }
+    if mcp.has(&params.id) {
+        return Ok(Cancelled {
+            cancelled: mcp.cancel(&params.id).await,
         });
     }
     let left = agents.is_left(&params.id);
