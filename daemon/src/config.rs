@@ -35,6 +35,12 @@
 //! stop_blocks = 8                      # how many times in a row hooks may keep an agent from stopping
 //! client_timeout = 300                 # how many seconds an app may take to answer one of its hooks
 //!
+//! [rewind]
+//! track_files = true                   # keep earlier versions of the files that tools change
+//! session_mb = 256                     # at most so much per session; the oldest versions go first
+//! workspace_mb = 32                    # copied of the working directory, to see what commands change
+//! workspace_files = 20000              # files and folders of the working directory that are looked at
+//!
 //! [agents]
 //! small_model = "claude-haiku-4-5"     # for agents that want a small and fast model
 //! critic_model = "gpt-5"               # for agents that want a model of another family
@@ -81,6 +87,7 @@ use serde::Deserialize;
 
 use crate::regular_file;
 use crate::subagent::definitions::AgentSettings;
+use crate::tool::capture::RewindSettings;
 use loopd_exec::sandbox::NetworkAccess;
 use loopd_model::retry::RetryPolicy;
 use prices::Prices;
@@ -104,6 +111,7 @@ pub struct Config {
     pub models: ModelSettings,
     pub unattended: UnattendedTimeout,
     pub hooks: HookSettings,
+    pub rewind: RewindSettings,
     /// A hash of the text of the file; `None` without a readable file.
     fingerprint: Option<u64>,
 }
@@ -233,6 +241,7 @@ struct ConfigFile {
     limits: WaitSettings,
     shell: ShellSettings,
     hooks: HookSettings,
+    rewind: RewindSettings,
     agents: AgentSettings,
 }
 
@@ -303,6 +312,7 @@ impl Config {
             fallback_models: file.fallback_models,
             shell: file.shell,
             hooks: file.hooks,
+            rewind: file.rewind,
             agents: file.agents,
             models,
             unattended: file

@@ -4,7 +4,9 @@ mod calls;
 mod fleet;
 mod life;
 mod messages;
+mod refusal;
 mod report;
+mod rewind;
 mod settings;
 mod slash;
 mod tasks;
@@ -24,7 +26,9 @@ use loopd_proto::event::skill::{SkillSwitched, SkillsLoaded};
 use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::todo::TodoList;
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
+use loopd_proto::id::{
+    InteractionId, MessageId, RequestId, RewindId, SessionId, TaskId, ToolCallId,
+};
 use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::pending::{ExitPlanMode, LimitsExhausted};
 use loopd_proto::params::permission::ApprovalMode;
@@ -44,7 +48,7 @@ use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
 use super::state::{State, TurnKey};
-use super::todos::{TodoInput, TodoProblem};
+use super::todos::TodoInput;
 use super::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
 
 pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
@@ -54,6 +58,8 @@ pub use messages::{
     AbortRequest, AbortWaiting, ModelFailure, ModelReplied, Prepared, PreparedMessage, Send,
     SendPlace,
 };
+pub use refusal::Refusal;
+pub use rewind::{RestoreOutcome, RewindOrder, SeenHistory};
 pub use settings::{
     AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
     PermissionsPatch, RuleRemoval, RuleSet,
@@ -410,6 +416,14 @@ pub enum Command {
     },
     /// A command in a shell waits for input.
     ShellWaits(ShellWaiting),
+    /// Takes the session back to an earlier point.
+    Rewind(Box<RewindOrder>),
+    /// The files of a rewind were restored, or could not be; `later` by another daemon than began.
+    FilesRestored {
+        rewind: RewindId,
+        outcome: RestoreOutcome,
+        later: bool,
+    },
     Log {
         level: LogLevel,
         kind: String,
@@ -508,62 +522,6 @@ pub struct AbortOutcome {
     pub removed: Vec<MessageId>,
     /// The message that the running turn belongs to, and its sender, if that turn was spared.
     pub spared: Option<(MessageId, Option<ClientRef>)>,
-}
-
-/// Why a command was refused. A refused command changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    #[error("Session not found: {0}")]
-    Closed(SessionId),
-    #[error("the queue of this session is full ({limit} items); wait for it to drain or clear it")]
-    QueueFull { limit: usize },
-    #[error("{limit} tasks run in the background already; stop some of them first")]
-    TooManyTasks { limit: usize },
-    #[error("there is a task {0} already; choose another id")]
-    TaskExists(TaskId),
-    #[error("the messageId {0} was used for another message; give each message an id of its own")]
-    MessageIdUsed(MessageId),
-    #[error(
-        "{0} does not wait in the queue: a turn has taken it or it was removed; session.queue.pendingItems lists what waits"
-    )]
-    NotQueued(MessageId),
-    #[error("{0} is a slash command, not a message; remove it and queue another command instead")]
-    NotAMessage(MessageId),
-    #[error("attachments: {0} may not be read, by the managed settings of this session")]
-    AttachmentDenied(String),
-    #[error("the agents of this session changed while one was chosen; try again")]
-    AgentsChanged,
-    #[error("a session has at most {limit} permission rules of a kind; remove some first")]
-    TooManyRules { limit: usize },
-    #[error(
-        "guards of {limit} folders are in force in this session; open a new session in that directory"
-    )]
-    TooManyGuards { limit: usize },
-    #[error("the managed settings of this session do not let anybody approve everything at once")]
-    NoApproveAll,
-    #[error("the action {0} was not offered with this plan; choose one of its `actions`")]
-    NotOffered(&'static str),
-    #[error("{0}")]
-    Todos(TodoProblem),
-    #[error("the todo list was changed meanwhile; read it and try again")]
-    TodosChanged,
-    #[error(
-        "a fleet is at work in this session already; wait for it or stop it with loopd.fleetStop"
-    )]
-    FleetAtWork,
-    #[error("there are no todos to carry out; give a prompt, or write todos first")]
-    NoTodos,
-    #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
-    TodoCircle(String),
-    #[error("the form was not filled in as it was asked for: {0}")]
-    FormContent(String),
-    #[error(
-        "this is the session of a sub-agent, which has the {what} of its parent; change that in the session {session}"
-    )]
-    IsSubagent {
-        what: &'static str,
-        session: SessionId,
-    },
 }
 
 impl Decision {

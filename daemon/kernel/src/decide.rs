@@ -20,6 +20,7 @@ mod part;
 mod plan;
 pub mod provider_wait;
 mod queue;
+pub mod rewind;
 mod settings;
 mod skills;
 mod tasks;
@@ -81,6 +82,13 @@ pub fn decide(
             decision.tell(Ephemeral::ShellWaiting(waiting));
             Ok(decision)
         }
+
+        Command::Rewind(order) => rewind::begin(state, *order, env),
+        Command::FilesRestored {
+            rewind,
+            outcome,
+            later,
+        } => Ok(rewind::restored(state, &rewind, outcome, later)),
 
         Command::Send(send) => queue::send(state, send, env),
         Command::EnqueueCommand {

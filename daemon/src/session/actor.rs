@@ -20,6 +20,7 @@ use super::hooks::SessionHooks;
 use super::journal;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
+use super::rewind::RewindWork;
 use super::running::RunningEffects;
 use super::shells;
 use super::skills::SessionSkills;
@@ -29,7 +30,6 @@ use super::subagents::as_child::ParentLink;
 use super::todos::SqlCell;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
-use crate::client::{Lifecycle, LifecycleMetadata};
 use crate::discovery::hooks::HookKind;
 use crate::hook::Transcript;
 use crate::publish::recent::Recent;
@@ -85,6 +85,8 @@ pub(super) struct Actor {
     /// The database for SQL of the model; no file is opened before it is needed.
     pub(super) sql: SqlCell,
     pub(super) storage: Storage,
+    /// Earlier versions of the files that tools change, and who waits for a rewind.
+    pub(super) rewinding: RewindWork,
     pub(super) hooks: SessionHooks,
     /// Since when nobody attends the session and nothing runs in it.
     pub(super) quiet_since: Option<tokio::time::Instant>,
@@ -149,6 +151,7 @@ impl Actor {
             budget: Arc::default(),
             unsettled: UnsettledCall::default(),
             storage: Storage::default(),
+            rewinding: RewindWork::default(),
             hooks: SessionHooks::new(transcript),
             quiet_since: None,
             asks: None,
@@ -164,7 +167,10 @@ impl Actor {
             return;
         }
         while let Some(message) = self.next_message().await {
-            if self.take(message).await == Flow::Stop || self.advance_fleet().await == Flow::Stop {
+            if self.take(message).await == Flow::Stop
+                || self.settle_rewind().await == Flow::Stop
+                || self.advance_fleet().await == Flow::Stop
+            {
                 break;
             }
             self.running.forget_ended();
@@ -186,6 +192,7 @@ impl Actor {
         self.subagents.runs().close(by).await;
         self.leave_tree();
         self.shells.close().await;
+        self.close_captures().await;
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
 
@@ -202,6 +209,9 @@ impl Actor {
                 }
                 Message::View(look) => look(Err(error.clone())),
                 Message::Join(join) => join.refuse(error),
+                Message::Rewind { reply, .. } => {
+                    reply.send(Err(error.clone())).ok();
+                }
                 Message::Adopt(adoption) => adoption.refuse(error),
                 // The others learn it from the end of their channel.
                 _ => {}
@@ -391,6 +401,7 @@ impl Actor {
                 reply.send(()).ok();
                 Flow::Stop
             }
+            Message::Rewind { order, reply } => self.rewind(*order, reply).await,
             Message::Stop { reply } => {
                 self.end_processes().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);
@@ -551,50 +562,6 @@ impl Actor {
             Err(error) => {
                 tracing::error!(session = %self.state.id, %error, "an event could not be written as JSON");
             }
-        }
-    }
-
-    pub(super) fn refresh_record(&mut self) {
-        let state = &self.state;
-        let name = state.name.as_ref();
-        self.record.created_ms = state.created.0;
-        self.record.modified_ms = self.services.clock.now().0;
-        self.record.summary = name.map(|name| name.text.clone());
-        // Only a name by the user counts; a derived one is the beginning of the first message.
-        self.record.name = name
-            .filter(|name| name.by_user)
-            .map(|name| name.text.clone());
-        self.record.cwd = Some(state.cwd.clone());
-        self.record.git_root.clone_from(&state.context.git_root);
-        self.record.repository.clone_from(&state.context.repository);
-        self.record.branch.clone_from(&state.context.branch);
-        self.record
-            .client_name
-            .clone_from(&state.options.client_name);
-        if let Some(subagent) = &state.subagent {
-            self.record.parent = Some(subagent.parent.clone());
-            self.record.agent = Some(subagent.task.to_string());
-        }
-    }
-
-    pub(super) fn announce_update(&self) {
-        // Clients know the sessions that they opened. They know sub-agents from their events.
-        if let Some(launch) = self.clients.launch()
-            && self.state.subagent.is_none()
-        {
-            launch.announce(&Lifecycle {
-                kind: "session.updated",
-                session_id: &self.state.id,
-                metadata: Some(self.lifecycle_metadata()),
-            });
-        }
-    }
-
-    fn lifecycle_metadata(&self) -> LifecycleMetadata {
-        LifecycleMetadata {
-            start_time: self.state.created,
-            modified_time: loopd_proto::time::Timestamp(self.record.modified_ms),
-            summary: self.record.summary.clone(),
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct SessionHooks {
     pub(super) files: HookCell,
     /// The apps whose hooks guard the session at the top.
     pub(super) guards_above: ClientGuards,
-    transcript: Transcript,
+    pub(super) transcript: Transcript,
     /// Whether the hooks are those of a parent and below.
     pub(super) inherited: bool,
     /// Whether the hooks know that the session, or the sub-agent, has begun.

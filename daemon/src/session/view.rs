@@ -16,6 +16,7 @@ use crate::redaction::Redaction;
 use crate::skill::{SkillCell, SkillLookup, SkillView};
 use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
+use crate::tool::capture::{Captures, Workspace};
 use crate::turn::route::Route;
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_kernel::model::ToolSpec;
@@ -53,6 +54,8 @@ pub struct View<'a> {
     pub skill_lookup: &'a dyn Fn() -> Option<SkillLookup>,
     pub skill_cell: &'a SkillCell,
     pub command_context: &'a dyn Fn() -> CommandContext,
+    /// Where earlier versions of files are kept, and where the session works.
+    pub captures: &'a dyn Fn() -> (Captures, Workspace),
     /// The clients that receive the events.
     pub audience: &'a Audience,
     /// The secrets that what the session says must not show.
@@ -80,6 +83,7 @@ impl Actor {
             self.file_masks.set(redaction.clone());
             redaction
         };
+        let captures = || (self.captures(), self.workspace());
         let commands = || self.clients.commands().cloned().collect();
         look(Ok(&View {
             state: &self.state,
@@ -102,6 +106,7 @@ impl Actor {
             skill_lookup: &skill_lookup,
             skill_cell: &self.skills.cell,
             command_context: &command_context,
+            captures: &captures,
             audience: self.clients.audience(),
             redaction: &redaction,
         }));

@@ -1,0 +1,69 @@
+//! Why commands are refused, in words for who sent them.
+
+use loopd_proto::id::{MessageId, SessionId, TaskId};
+
+use crate::todos::TodoProblem;
+
+/// Why a command was refused. A refused command changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("Session not found: {0}")]
+    Closed(SessionId),
+    #[error("the queue of this session is full ({limit} items); wait for it to drain or clear it")]
+    QueueFull { limit: usize },
+    #[error("{limit} tasks run in the background already; stop some of them first")]
+    TooManyTasks { limit: usize },
+    #[error("there is a task {0} already; choose another id")]
+    TaskExists(TaskId),
+    #[error("the messageId {0} was used for another message; give each message an id of its own")]
+    MessageIdUsed(MessageId),
+    #[error(
+        "{0} does not wait in the queue: a turn has taken it or it was removed; session.queue.pendingItems lists what waits"
+    )]
+    NotQueued(MessageId),
+    #[error("{0} is a slash command, not a message; remove it and queue another command instead")]
+    NotAMessage(MessageId),
+    #[error("attachments: {0} may not be read, by the managed settings of this session")]
+    AttachmentDenied(String),
+    #[error("the agents of this session changed while one was chosen; try again")]
+    AgentsChanged,
+    #[error("a session has at most {limit} permission rules of a kind; remove some first")]
+    TooManyRules { limit: usize },
+    #[error(
+        "guards of {limit} folders are in force in this session; open a new session in that directory"
+    )]
+    TooManyGuards { limit: usize },
+    #[error("the managed settings of this session do not let anybody approve everything at once")]
+    NoApproveAll,
+    #[error("the action {0} was not offered with this plan; choose one of its `actions`")]
+    NotOffered(&'static str),
+    #[error("{0}")]
+    Todos(TodoProblem),
+    #[error("the todo list was changed meanwhile; read it and try again")]
+    TodosChanged,
+    #[error(
+        "a fleet is at work in this session already; wait for it or stop it with loopd.fleetStop"
+    )]
+    FleetAtWork,
+    #[error("there are no todos to carry out; give a prompt, or write todos first")]
+    NoTodos,
+    #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
+    TodoCircle(String),
+    #[error("the session cannot go back while there is work: {work}; stop it first")]
+    RewindBusy { work: String },
+    #[error("this is the session of a sub-agent; rewind the session {0}, which it works for")]
+    SubagentHistory(SessionId),
+    #[error("files are being restored; try again when the rewind is done")]
+    Rewinding,
+    #[error("the history changed meanwhile; list the rewind points and try again")]
+    HistoryChanged,
+    #[error("the form was not filled in as it was asked for: {0}")]
+    FormContent(String),
+    #[error(
+        "this is the session of a sub-agent, which has the {what} of its parent; change that in the session {session}"
+    )]
+    IsSubagent {
+        what: &'static str,
+        session: SessionId,
+    },
+}
