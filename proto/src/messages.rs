@@ -5,7 +5,7 @@
 //! from what is transient: text that is still streaming, output of a running tool, retries. An
 //! implementation in another language needs no more than this file; `docs/messages.md` explains it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -132,6 +132,8 @@ pub struct ToolPart {
 #[serde(rename_all = "camelCase")]
 pub struct SubtaskPart {
     pub call_id: String,
+    /// The `agentId` of its events.
+    pub agent_id: Option<String>,
     pub agent: String,
     pub description: Option<String>,
     pub status: WorkStatus,
@@ -171,6 +173,8 @@ pub struct Messages {
     open: Option<String>,
     /// A compaction that has begun.
     compacting: Option<String>,
+    /// The running calls of messages that are left out.
+    calls_elsewhere: HashSet<String>,
     /// Whether further messages are left out.
     is_closed: bool,
     /// Whether messages were left out at the beginning, and at the end.
@@ -238,15 +242,27 @@ impl Messages {
     /// Forgets the oldest messages until so many are left.
     pub fn keep_newest(&mut self, count: usize) {
         while self.messages.len() > count {
-            self.messages.pop_front();
+            let left_out = self.messages.pop_front();
+            self.left_out(left_out);
             self.is_shortened = true;
         }
     }
 
     /// Forgets the newest message.
     pub fn drop_newest(&mut self) {
-        self.messages.pop_back();
+        let left_out = self.messages.pop_back();
+        self.left_out(left_out);
         self.has_more = true;
+    }
+
+    /// Remembers the running calls of a message that is left out.
+    fn left_out(&mut self, message: Option<Message>) {
+        let parts = message.into_iter().flat_map(|message| message.parts);
+        let calls = parts.filter_map(|part| match part.content {
+            PartContent::Tool(tool) if tool.ended_at.is_none() => Some(tool.call_id),
+            _ => None,
+        });
+        self.calls_elsewhere.extend(calls);
     }
 
     /// Keeps no message that begins from now on. Those that are kept still change.

@@ -53,6 +53,7 @@ mod late_permissions;
 mod launches;
 mod limits;
 mod lost_shells;
+mod messages;
 mod metadata;
 mod opening;
 mod options;

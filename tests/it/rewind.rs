@@ -1,6 +1,7 @@
 //! Going back: the conversation, the files that tools and commands changed, and both.
 
 mod conversation;
+mod cost;
 mod files;
 mod killed;
 mod links;

@@ -76,7 +76,13 @@ async fn act(app: &App, session: &Session, wanted: Wanted) -> anyhow::Result<Out
         app.terminal
             .print(&(serde_json::to_string(&done)? + "\n"))?;
     } else {
+        let is_undo = wanted.undo && done.outcome == RewindOutcome::Success && !done.dry_run;
         show(app, &done)?;
+        app.terminal.notice(&if is_undo {
+            format!("the rewind was undone; {} files changed", done.files.len())
+        } else {
+            summary(&done)
+        });
     }
     Ok(match done.outcome {
         RewindOutcome::Success => Outcome::Done,
@@ -159,9 +165,14 @@ fn show(app: &App, done: &LoopdRewound) -> anyhow::Result<()> {
         let line = format!("left alone  {}: {}\n", left.path, left.why);
         app.terminal.print(&sanitize_line(&line))?;
     }
+    Ok(())
+}
+
+/// Says in one line what came of it.
+fn summary(done: &LoopdRewound) -> String {
     let events = done.events_removed;
     let files = done.files.len();
-    app.terminal.notice(&match done.outcome {
+    match done.outcome {
         RewindOutcome::Success if done.dry_run => {
             format!("this would take back {events} events and {files} files; nothing was touched")
         }
@@ -178,8 +189,7 @@ fn show(app: &App, done: &LoopdRewound) -> anyhow::Result<()> {
         | RewindOutcome::FilesRolledBack
         | RewindOutcome::RollbackIncomplete
         | RewindOutcome::TruncationFailed => sanitize(done.error.as_deref().unwrap_or("the rewind failed")),
-    });
-    Ok(())
+    }
 }
 
 fn sanitize_line(line: &str) -> String {

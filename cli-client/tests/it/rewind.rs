@@ -64,4 +64,5 @@ fn a_session_goes_back_and_forth() {
         std::fs::read_to_string(home.path("first.txt")).unwrap(),
         "mine\n"
     );
+    model.finish();
 }

@@ -106,4 +106,16 @@ pub struct RewindFailed {
 pub struct SnapshotRewind {
     pub up_to_event_id: EventId,
     pub events_removed: u64,
+    /// Our own member: how many earlier events count again, after a rewind was undone. Clients have to
+    /// read them again.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub events_restored: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }

@@ -1,15 +1,18 @@
 //! Folding an event into the messages.
 
+mod work;
+
 use serde_json::Value;
 
 use super::{
-    Changed, Message, MessageRole, Messages, Part, PartContent, StepPhase, SubtaskPart, ToolPart,
-    WorkStatus,
+    Changed, Message, MessageRole, Messages, Part, PartContent, StepPhase, ToolPart, WorkStatus,
 };
+use work::tool_complete;
 
 /// The members of an event that matter here.
 struct Fields<'a> {
     kind: &'a str,
+    agent: Option<&'a str>,
     id: &'a str,
     at: &'a str,
     data: &'a Value,
@@ -42,6 +45,7 @@ impl Messages {
         }
         self.fold(&Fields {
             kind,
+            agent: of,
             id: member(event, "id").unwrap_or_default(),
             at: member(event, "timestamp").unwrap_or_default(),
             data: event.get("data").unwrap_or(&Value::Null),
@@ -93,7 +97,10 @@ impl Messages {
                 let more = event.text("partialOutput").unwrap_or_default();
                 tool.partial.get_or_insert_default().push_str(more);
             }),
-            "tool.execution_complete" => self.in_tool(event, tool_complete),
+            "tool.execution_complete" => {
+                self.ended_elsewhere(event);
+                self.in_tool(event, tool_complete)
+            }
             "subagent.started" => self.subtask_started(event),
             "subagent.completed" | "subagent.failed" => self.subtask_ended(event),
             "session.snapshot_rewind" => self.rewound(event),
@@ -225,7 +232,7 @@ impl Messages {
             self.open = Some(message.id.clone());
             self.push(message);
         }
-        self.in_open(|message| {
+        let changed = self.in_open(|message| {
             message.message_id = event.owned("messageId");
             if let Some(model) = event.owned("model") {
                 message.model = Some(model);
@@ -257,7 +264,11 @@ impl Messages {
                     }),
                 );
             }
-        })
+        });
+        if changed == Changed::Nothing {
+            self.calls_are_elsewhere(event);
+        }
+        changed
     }
 
     fn turn_end(&mut self, event: &Fields<'_>) -> Changed {
@@ -269,65 +280,6 @@ impl Messages {
         });
         self.open = None;
         changed
-    }
-
-    fn tool_start(&mut self, event: &Fields<'_>) -> Changed {
-        let start = |tool: &mut ToolPart, event: &Fields<'_>| {
-            tool.status = WorkStatus::Running;
-            tool.started_at = Some(event.at.to_owned());
-            // A hook may have changed them.
-            if let Some(arguments) = event.data.get("arguments") {
-                tool.arguments = arguments.clone();
-            }
-        };
-        let changed = self.in_tool(event, start);
-        if changed != Changed::Nothing {
-            return changed;
-        }
-        // A call that no message of the model asked for is a command of a person.
-        let call = event.owned("toolCallId").unwrap_or_default();
-        let mut message = message(event, MessageRole::User);
-        message.add(
-            &format!("tool:{call}"),
-            PartContent::Tool(ToolPart {
-                call_id: call,
-                tool: event.owned("toolName").unwrap_or_default(),
-                arguments: event.data.get("arguments").cloned().unwrap_or_default(),
-                status: WorkStatus::Running,
-                started_at: Some(event.at.to_owned()),
-                ended_at: None,
-                output: None,
-                detail: None,
-                partial: None,
-            }),
-        );
-        self.push(message)
-    }
-
-    /// Changes the part of a tool call that has no result yet.
-    fn in_tool(
-        &mut self,
-        event: &Fields<'_>,
-        change: impl FnOnce(&mut ToolPart, &Fields<'_>),
-    ) -> Changed {
-        let Some(call) = event.text("toolCallId") else {
-            return Changed::Nothing;
-        };
-        for message in self.messages.iter_mut().rev() {
-            for part in &mut message.parts {
-                if let PartContent::Tool(tool) = &mut part.content
-                    && tool.call_id == call
-                    && tool.ended_at.is_none()
-                {
-                    change(tool, event);
-                    if message.role == MessageRole::User && tool.ended_at.is_some() {
-                        message.completed_at = Some(event.at.to_owned());
-                    }
-                    return Changed::Message(message.id.clone());
-                }
-            }
-        }
-        Changed::Nothing
     }
 
     fn compacted(&mut self, event: &Fields<'_>) -> Changed {
@@ -356,61 +308,11 @@ impl Messages {
         Changed::Message(message.id.clone())
     }
 
-    fn subtask_started(&mut self, event: &Fields<'_>) -> Changed {
-        let call = event.owned("toolCallId").unwrap_or_default();
-        let content = PartContent::Subtask(SubtaskPart {
-            agent: event.owned("agentName").unwrap_or_default(),
-            description: event.owned("agentDescription"),
-            status: WorkStatus::Running,
-            session_id: event.owned("sessionId"),
-            started_at: Some(event.at.to_owned()),
-            ended_at: None,
-            error: None,
-            call_id: call.clone(),
-        });
-        for message in self.messages.iter_mut().rev() {
-            let mut parts = message.parts.iter();
-            let asked = parts.any(
-                |part| matches!(&part.content, PartContent::Tool(tool) if tool.call_id == call),
-            );
-            if asked {
-                message.add(&format!("subtask:{}", event.id), content);
-                return Changed::Message(message.id.clone());
-            }
-        }
-        let mut message = message(event, MessageRole::Notice);
-        message.completed_at = Some(event.at.to_owned());
-        message.add(&format!("subtask:{}", event.id), content);
-        self.push(message)
-    }
-
-    fn subtask_ended(&mut self, event: &Fields<'_>) -> Changed {
-        let call = event.text("toolCallId").unwrap_or_default();
-        let status = match event.text("status") {
-            _ if event.kind == "subagent.failed" => WorkStatus::Failed,
-            Some("cancelled") => WorkStatus::Cancelled,
-            _ if event.data.get("cancelled") == Some(&Value::Bool(true)) => WorkStatus::Cancelled,
-            _ => WorkStatus::Completed,
-        };
-        for message in self.messages.iter_mut().rev() {
-            for part in message.parts.iter_mut().rev() {
-                if let PartContent::Subtask(subtask) = &mut part.content
-                    && subtask.call_id == call
-                    && subtask.ended_at.is_none()
-                {
-                    subtask.status = status;
-                    subtask.ended_at = Some(event.at.to_owned());
-                    subtask.error = event.owned("error");
-                    return Changed::Message(message.id.clone());
-                }
-            }
-        }
-        Changed::Nothing
-    }
-
     fn rewound(&mut self, event: &Fields<'_>) -> Changed {
         let to = event.text("upToEventId").unwrap_or_default();
-        let Some(at) = self.messages.iter().position(|message| message.id == to) else {
+        let found = self.messages.iter().position(|message| message.id == to);
+        let restored = event.data.get("eventsRestored").and_then(Value::as_u64);
+        let (Some(at), None | Some(0)) = (found, restored) else {
             return Changed::ListAgain;
         };
         self.messages.truncate(at);
@@ -418,25 +320,6 @@ impl Messages {
         self.compacting = None;
         Changed::TakenBack(to.to_owned())
     }
-}
-
-fn tool_complete(tool: &mut ToolPart, event: &Fields<'_>) {
-    let ok = event.data.get("success") == Some(&Value::Bool(true));
-    let result = event.data.get("result");
-    let error = event.data.get("error");
-    let said = result.and_then(|result| member(result, "content"));
-    let said = said.or_else(|| error.and_then(|error| member(error, "message")));
-    tool.status = if ok {
-        WorkStatus::Completed
-    } else {
-        WorkStatus::Failed
-    };
-    tool.ended_at = Some(event.at.to_owned());
-    tool.output = said.map(str::to_owned);
-    tool.detail = result
-        .and_then(|result| member(result, "detailedContent"))
-        .map(str::to_owned);
-    tool.partial = None;
 }
 
 fn message(event: &Fields<'_>, role: MessageRole) -> Message {

@@ -215,3 +215,65 @@ fn what_was_listed_goes_on_with_the_events_that_follow() {
         assert_eq!(second.stored(), folded(&list).stored(), "split at {split}");
     }
 }
+
+/// Two turns, each with a call that runs, and a sub-agent that starts another one.
+fn calling() -> Vec<(&'static str, Value)> {
+    let mut list = vec![("user.message", json!({"content": "go"}))];
+    for call in ["a", "b"] {
+        let asks = json!({"messageId": "m", "content": call,
+            "toolRequests": [{"toolCallId": call, "name": "task", "arguments": {}}]});
+        let start = json!({"toolCallId": call, "toolName": "task"});
+        let end = json!({"toolCallId": call, "success": true, "result": {"content": "done"}});
+        list.extend([
+            ("assistant.turn_start", json!({"turnId": "0"})),
+            ("assistant.message", asks),
+            ("system.notification", json!({"content": "news"})),
+            ("tool.execution_start", start),
+            (
+                "subagent.started",
+                json!({"toolCallId": call, "agentName": "explore"}),
+            ),
+            ("tool.execution_complete", end),
+            ("assistant.turn_end", json!({"turnId": "0"})),
+        ]);
+    }
+    list
+}
+
+#[test]
+fn calls_of_messages_that_are_left_out_are_no_messages_of_their_own() {
+    let all = folded(&calling()).stored();
+    for kept in 0..=all.len() {
+        let mut messages = Messages::new(None);
+        for event in events(&calling()) {
+            messages.apply(&event);
+            messages.keep_newest(kept);
+        }
+        let newest = &all[all.len() - kept..];
+        let found: Vec<&str> = messages.iter().map(|message| &*message.id).collect();
+        let expected: Vec<&str> = newest.iter().map(|message| &*message.id).collect();
+        assert_eq!(found, expected, "the newest {kept}");
+    }
+}
+
+#[test]
+fn a_sub_agent_of_a_sub_agent_is_in_the_messages_of_the_one_that_started_it() {
+    let mut messages = Messages::new(None);
+    for mut event in events(&calling()) {
+        event["agentId"] = "child".into();
+        if event["type"] == "subagent.started" {
+            event["data"]["parentId"] = "child".into();
+            event["agentId"] = "child.grandchild".into();
+        }
+        messages.apply(&event);
+    }
+    assert_eq!(shown(&messages), Vec::<String>::new());
+}
+
+#[test]
+fn after_an_undo_the_messages_have_to_be_listed_again() {
+    let mut messages = folded(&[("user.message", json!({"content": "one"}))]);
+    let undo = json!({"type": "session.snapshot_rewind", "ephemeral": true, "id": "r",
+        "timestamp": "t", "data": {"upToEventId": "1", "eventsRemoved": 1, "eventsRestored": 4}});
+    assert_eq!(messages.apply(&undo), Changed::ListAgain);
+}

@@ -98,7 +98,7 @@ async fn killed_in_the_middle_of_a_rewind_the_tree_is_whole_after_the_next_start
             Turn::user("go").calls([make]),
             Turn::results(["exit code 0"]).says("done"),
         ]);
-        let model = model.await;
+        let mut model = model.await;
         let provider = json!({"type": "openai", "baseUrl": model.url(), "apiKey": "k"});
         let defaults = json!({"model": "scripted", "provider": provider, "workingDirectory": work});
         let (daemon, client) = Loopd::permissive(&home, defaults.clone());
@@ -111,10 +111,12 @@ async fn killed_in_the_middle_of_a_rewind_the_tree_is_whole_after_the_next_start
         let point = listed["points"][0]["eventId"].clone();
         let both = json!({"eventId": point, "mode": "conversation-and-files"});
         let rewinding = session.start("session.history.rewind", both);
-        gone(&work.join(format!("new-{kill_at:04}"))).await;
+        tokio::select! {
+            () = gone(&work.join(format!("new-{kill_at:04}"))) => {}
+            done = rewinding => assert_eq!(done.unwrap()["outcome"], "success"),
+        }
         daemon.kill_hard().await;
         client.closed().await;
-        drop(rewinding);
         let (daemon, client) = Loopd::permissive(&home, defaults);
         let mut again = client.resume(&session.id, json!({})).await;
         // Either the kill came too late, or the rest was done and said.
@@ -134,5 +136,6 @@ async fn killed_in_the_middle_of_a_rewind_the_tree_is_whole_after_the_next_start
         drop(again);
         drop(client);
         daemon.kill_hard().await;
+        model.finish();
     }
 }

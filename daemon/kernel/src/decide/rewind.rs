@@ -66,7 +66,7 @@ pub(super) fn begin(
         completed_later: None,
     };
     let mut decision = Decision::default();
-    take_back(&mut decision, rewound);
+    take_back(state, &mut decision, rewound);
     Ok(decision)
 }
 
@@ -109,10 +109,14 @@ fn removed(state: &State, visible: u64, removed: u64) -> u64 {
     removed + state.visible.saturating_sub(visible)
 }
 
-fn take_back(decision: &mut Decision, rewound: Rewound) {
-    let told = rewound.mode.has_conversation().then(|| SnapshotRewind {
-        up_to_event_id: rewound.target.event_id.clone(),
-        events_removed: rewound.events_removed,
+fn take_back(state: &State, decision: &mut Decision, rewound: Rewound) {
+    let told = rewound.mode.has_conversation().then(|| {
+        let left = state.visible.saturating_sub(rewound.events_removed);
+        SnapshotRewind {
+            up_to_event_id: rewound.target.event_id.clone(),
+            events_removed: rewound.events_removed,
+            events_restored: rewound.target.kept.saturating_sub(left),
+        }
     });
     decision.store(Durable::Rewound(rewound));
     if let Some(told) = told {
@@ -153,7 +157,7 @@ pub(super) fn restored(
                 skipped,
                 completed_later: later.then_some(true),
             };
-            take_back(&mut decision, rewound);
+            take_back(state, &mut decision, rewound);
             if later {
                 decision.store(Durable::SessionInfo(Info {
                     info_type: "rewind".to_owned(),

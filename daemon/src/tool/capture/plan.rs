@@ -173,9 +173,8 @@ impl Plan {
             (_, FileState::Absent) => PlannedChange::Deleted,
             _ => PlannedChange::Modified,
         };
-        let is_folder = |state: &FileState| matches!(state, FileState::Folder { .. });
         // Folders come and go with the files in them; people are shown the files.
-        if !is_folder(&trail.first) && !is_folder(&from) {
+        if !trail.first.is_folder() && !from.is_folder() {
             self.preview.files.push(PlannedFile {
                 path: path.to_owned(),
                 change,

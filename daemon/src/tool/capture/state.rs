@@ -28,6 +28,12 @@ pub(in crate::tool) enum FileState {
     Unknown,
 }
 
+impl FileState {
+    pub(super) fn is_folder(&self) -> bool {
+        matches!(self, Self::Folder { .. })
+    }
+}
+
 /// Why the content of a path was not captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -40,6 +40,10 @@ impl Captures {
         for record in recorded.with_interrupted() {
             let turn = tracked.turns.entry(record.turn).or_default();
             for change in record.changes {
+                // Folders come and go with the files in them.
+                if change.before.is_folder() || change.after.is_folder() {
+                    continue;
+                }
                 turn.files.insert(change.path);
                 turn.added += change.added;
                 turn.removed += change.removed;

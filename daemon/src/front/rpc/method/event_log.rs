@@ -56,7 +56,7 @@ fn raw(line: &str) -> Option<Box<RawValue>> {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
-    pub(super) seq: Seq,
+    seq: Seq,
     epoch: u64,
     tick: u64,
 }

@@ -10,7 +10,7 @@ use loopd_store::StoredEvent;
 use serde_json::Value;
 
 use super::event_log::Cursor;
-use super::rewind::LogView;
+use super::rewind::{LogMoment, LogView};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 
@@ -28,10 +28,10 @@ pub(super) async fn list(
     let session = context.session(&params.session_id)?;
     let view = session.view(|view| {
         let agent = view.state.subagent.as_ref().map(|own| own.agent_id());
-        (agent, Cursor::here(view))
+        (agent, Cursor::here(view), LogMoment::of(view.state))
     });
-    let (agent, here) = view.await?;
-    let log = LogView::of(context.app.services.store.as_ref(), &session).await?;
+    let (agent, here, moment) = view.await?;
+    let log = LogView::at(context.app.services.store.as_ref(), &session, moment);
     let limit = params.limit.unwrap_or(USUAL).clamp(1, MOST);
     let own = agent.as_ref().map(ToString::to_string);
     let mut page = Page {
@@ -41,8 +41,7 @@ pub(super) async fn list(
         limit,
         found: false,
     };
-    log.each_counted_through(here.seq, |event| page.take(event))
-        .await?;
+    log.each_counted(|event| page.take(event)).await?;
     let (messages, next) = page.finish()?;
     Ok(MessagePage {
         messages,

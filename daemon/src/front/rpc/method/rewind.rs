@@ -25,7 +25,7 @@ use crate::tool::capture::{
 use loopd_kernel::command::{Refusal, RewindOrder};
 use loopd_kernel::decide::rewind::work_in_the_way;
 use target::Located;
-pub(super) use target::LogView;
+pub(super) use target::{LogMoment, LogView};
 
 const USER_MESSAGE: &str = "user.message";
 

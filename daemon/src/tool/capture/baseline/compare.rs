@@ -212,10 +212,11 @@ impl Baseline {
             known.map(|known| known.trace.inode).collect()
         };
         for entry in arrived {
-            let made = entry.born_ns.unwrap_or(entry.trace.changed_ns);
             // A file that was renamed keeps its number. An older file was there before, and is only
-            // no longer ignored, for example.
-            let is_ours = made > index.made_ns || inodes.contains(&entry.trace.inode);
+            // no longer ignored, for example. Where files have no time of birth, nothing is taken for new,
+            // because what is new is deleted when the session goes back.
+            let is_born = entry.born_ns.is_some_and(|born| born > index.made_ns);
+            let is_ours = is_born || inodes.contains(&entry.trace.inode);
             let arrival = if is_ours {
                 Arrival::Made
             } else {

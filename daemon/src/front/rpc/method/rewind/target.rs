@@ -10,6 +10,7 @@ use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use loopd_kernel::command::SeenHistory;
 use loopd_kernel::rewind::{HiddenRange, Rewinds, counts};
+use loopd_kernel::state::State;
 
 /// How many events are read at once.
 const PAGE: usize = 1_000;
@@ -34,21 +35,45 @@ pub(in crate::front::rpc::method) struct LogView<'a> {
     rewinds: Rewinds,
 }
 
+/// What a session knows of its log at one moment.
+pub(in crate::front::rpc::method) struct LogMoment {
+    end: Seq,
+    visible: u64,
+    rewinds: Rewinds,
+}
+
+impl LogMoment {
+    pub(in crate::front::rpc::method) fn of(state: &State) -> Self {
+        Self {
+            end: state.seq,
+            visible: state.visible,
+            rewinds: state.rewinds.clone(),
+        }
+    }
+}
+
 impl<'a> LogView<'a> {
     pub(in crate::front::rpc::method) async fn of(
         store: &'a dyn Store,
         session: &SessionHandle,
     ) -> Result<Self, RpcError> {
         // When this is answered, everything decided before is committed.
-        let look = session.state(|state| (state.seq, state.visible, state.rewinds.clone()));
-        let (end, visible, rewinds) = look.await?;
-        Ok(Self {
+        let moment = session.state(LogMoment::of).await?;
+        Ok(Self::at(store, session, moment))
+    }
+
+    pub(in crate::front::rpc::method) fn at(
+        store: &'a dyn Store,
+        session: &SessionHandle,
+        moment: LogMoment,
+    ) -> Self {
+        Self {
             store,
             id: session.id().clone(),
-            end,
-            visible,
-            rewinds,
-        })
+            end: moment.end,
+            visible: moment.visible,
+            rewinds: moment.rewinds,
+        }
     }
 
     /// Shows each event in order until `look` returns false.
@@ -70,25 +95,16 @@ impl<'a> LogView<'a> {
     }
 
     /// Shows each event that clients see and that counts.
-    pub(super) async fn each_counted(
+    pub(in crate::front::rpc::method) async fn each_counted(
         &self,
-        look: impl FnMut(&StoredEvent),
-    ) -> Result<(), RpcError> {
-        self.each_counted_through(self.end, look).await
-    }
-
-    /// Does the same up to a position.
-    pub(in crate::front::rpc::method) async fn each_counted_through(
-        &self,
-        end: Seq,
         mut look: impl FnMut(&StoredEvent),
     ) -> Result<(), RpcError> {
         let hidden = self.rewinds.hidden();
         self.each(|event| {
-            if event.seq <= end && is_counted(event, &hidden) {
+            if is_counted(event, &hidden) {
                 look(event);
             }
-            event.seq <= end
+            true
         })
         .await
     }
