@@ -58,6 +58,10 @@ pub enum PermissionRequest {
         /// Whether the command writes to protected files, which no rule covers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         writes_protected: Option<bool>,
+        /// Places of rules about reading that exist and that the command may reach without naming
+        /// them; absent if nobody looked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reached: Option<Vec<String>>,
         /// What was typed into the program before and waits for the end of its line. There are
         /// several if it is not known whether an interrupt dropped a part.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -142,6 +142,7 @@ fn shell() -> impl Strategy<Value = PermissionRequest> {
                 shell_directory_unknown: None,
                 repository_folders: Vec::new(),
                 writes_protected: None,
+                reached: None,
                 typed_before: Vec::new(),
             }
         },

@@ -12,6 +12,7 @@ pub mod asked;
 pub mod copies;
 mod denied_files;
 mod denied_kinds;
+mod denied_urls;
 pub mod grant;
 pub mod managed;
 pub mod path_pattern;
@@ -107,10 +108,12 @@ fn judge_as_it_is(
         if let Denial::By(rule) = written {
             return Verdict::denied_by(rule);
         }
-        match denied_kinds::denial(permissions, request) {
-            Denial::By(rule) => return Verdict::denied_by(rule),
-            Denial::Possible => asks = true,
-            Denial::No => {}
+        for denial in [denied_kinds::denial, denied_urls::denial] {
+            match denial(permissions, request) {
+                Denial::By(rule) => return Verdict::denied_by(rule),
+                Denial::Possible => asks = true,
+                Denial::No => {}
+            }
         }
         let about_shell: Vec<&PermissionRule> = permissions
             .denied
@@ -230,6 +233,7 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
             changed_shell,
             resolved_paths,
             resolved_working_directory,
+            reached,
             ..
         } => {
             let arguments: Vec<&str> = rules().filter_map(|r| r.argument.as_deref()).collect();
@@ -245,7 +249,11 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
                         ))
                         || resolved_working_directory.as_deref().is_some_and(|real| {
                             let paths = resolved_paths.values().map(String::as_str);
-                            may_look(permissions, cwd, real, full_command_text, paths)
+                            let line = LookedUp {
+                                text: full_command_text,
+                                is_looked_up: reached.is_some(),
+                            };
+                            may_look(permissions, cwd, real, line, paths)
                         })))
         }
         // A path outside the session's directories needs a rule that names it.
@@ -287,22 +295,29 @@ fn is_allowed(permissions: &Permissions, cwd: &str, request: &PermissionRequest)
     }
 }
 
+/// A line, and whether it was compared with the places of rules on disk.
+#[derive(Clone, Copy)]
+struct LookedUp<'t> {
+    text: &'t str,
+    is_looked_up: bool,
+}
+
 /// Whether the rule `look` covers a line: it only looks, and all that it looks at lies in the
 /// directories of the session. `real` is the working directory without links.
 fn may_look<'p>(
     permissions: &Permissions,
     cwd: &str,
     real: &str,
-    text: &str,
+    LookedUp { text, is_looked_up }: LookedUp<'_>,
     mut resolved: impl Iterator<Item = &'p str>,
 ) -> bool {
     let is_ruled = permissions.approved.iter().any(|rule| rule.kind == "look");
     if !is_ruled {
         return false;
     }
-    // A search through a folder would also read what may not be read.
+    // A search through a folder would also read what may not be read, if nobody has looked.
     let is_restricted = permissions.denied.iter().any(|rule| rule.kind == "read");
-    let places = if is_restricted {
+    let places = if is_restricted && !is_looked_up {
         shell::looks::named::read_alone(text)
     } else {
         shell::looks::places(text)

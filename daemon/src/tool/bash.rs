@@ -23,6 +23,7 @@ mod follow;
 mod list;
 pub(super) mod names;
 mod places;
+mod reached;
 mod read;
 mod stop;
 mod words;
@@ -381,6 +382,7 @@ pub(crate) fn permission(
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
         writes_protected: None,
+        reached: None,
         typed_before: Vec::new(),
     }
 }

@@ -100,6 +100,12 @@ impl ClosedPlaces {
         *reading
     }
 
+    /// Returns the places that rules about reading name: as the rule spells them, and free of links.
+    pub(super) fn readings(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        let named = self.named.iter().filter(|named| named.reading.is_some());
+        named.map(|named| (named.rule.as_path(), named.real.as_path()))
+    }
+
     /// Returns whether a denied place is this folder or lies below it, whether it exists or not.
     pub(super) fn denies_below(&self, folder: &Path) -> bool {
         let mut denied = self

@@ -2,8 +2,8 @@
 //! followed count by where they lead, and so do the directories that earlier commands may have led
 //! the shell to.
 //!
-//! Only paths that stand in the text are known. A path that a program finds by itself is not: a
-//! rule cannot stop `grep -r x .` or a script that writes somewhere.
+//! For reading, the daemon also says which places of rules a command may reach by patterns, by words
+//! that are computed, or in folders that it goes through. What a script opens is its own matter.
 
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,24 @@ use super::shell::directories::below;
 use super::shell::looks;
 use super::shell::word::Word;
 use super::shell::{Denial, write_targets::WriteTargets};
+use super::typed::is_typed;
 
 /// What stands for a place that the daemon did not look up.
 const NOT_LOOKED_UP: &str = "/";
 
-/// Returns the verdict of deny rules for reading on the paths that a command names. A path that is
-/// computed when the command runs is not known: the rule cannot stop `cat "$x"`.
+/// Whether a line may read what does not stand in it.
+fn may_reach_something(text: &str) -> bool {
+    let reach = looks::reach::reach(text);
+    reach.is_none_or(|reach| {
+        let mut walks = reach.walks.iter();
+        !reach.computed.is_empty()
+            || !reach.patterns.is_empty()
+            || walks.any(|walk| walk.shows == looks::reach::Shows::Content)
+    })
+}
+
+/// Returns the verdict of deny rules for reading on the paths that a command names, and on the places
+/// that it may reach without naming them.
 pub(super) fn read<'p>(
     permissions: &'p Permissions,
     cwd: &str,
@@ -30,6 +42,7 @@ pub(super) fn read<'p>(
     let PermissionRequest::Shell {
         full_command_text,
         resolved_paths,
+        reached,
         ..
     } = request
     else {
@@ -56,7 +69,13 @@ pub(super) fn read<'p>(
     let is_lost = (starts.is_unknown || read.is_elsewhere)
         && read.places.iter().any(|place| is_relative(&place.path));
     let is_unclear = paths.iter().any(|path| is_through_process(path));
-    if is_lost || is_unclear {
+    let is_reached = match reached {
+        Some(reached) => about(permissions, &["read"])
+            .any(|(_, argument)| reached.iter().any(|path| covers(argument, path))),
+        // What is typed is not looked up: whatever is not known may reach it.
+        None => is_typed(request) && may_reach_something(full_command_text),
+    };
+    if is_lost || is_unclear || is_reached {
         Denial::Possible
     } else {
         Denial::No

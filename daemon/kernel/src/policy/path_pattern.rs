@@ -106,7 +106,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
 }
 
 /// Whether a name fits a pattern for one name.
-pub(super) fn is_like(pattern: &str, name: &str) -> bool {
+pub fn is_like(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut read) = (0, 0);

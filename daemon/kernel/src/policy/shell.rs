@@ -31,7 +31,7 @@ mod table;
 pub(crate) mod word;
 pub(crate) mod write_targets;
 pub(crate) mod written;
-mod written_by_git;
+pub(super) mod written_by_git;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
 

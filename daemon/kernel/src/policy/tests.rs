@@ -32,6 +32,7 @@ fn shell(identifiers: &[&str], plain: bool) -> PermissionRequest {
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
         writes_protected: None,
+        reached: None,
         typed_before: Vec::new(),
     }
 }

@@ -83,6 +83,19 @@ pub(super) fn hits(rule: &str, url: &str) -> bool {
     }
 }
 
+/// Returns the host that a rule names, without a wildcard.
+pub(super) fn host(rule: &str) -> Option<String> {
+    let host = match Parts::of(rule) {
+        Some(parts) => parts.host,
+        None => split_port(rule)
+            .0
+            .trim_end_matches('/')
+            .to_ascii_lowercase(),
+    };
+    let host = host.trim_start_matches("*.").to_owned();
+    (!host.is_empty()).then_some(host)
+}
+
 fn covers_host(rule: &str, asked: &Parts<'_>) -> bool {
     let (host, port) = split_port(rule.trim_end_matches('/'));
     let is_web = ["http", "https"]

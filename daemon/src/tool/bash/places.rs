@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loopd_proto::permission::PermissionRequest;
 
+use super::reached;
 use super::words;
 use crate::tool::closed::ClosedPlaces;
 use crate::tool::git_folder::GitFolders;
@@ -34,6 +35,7 @@ pub(super) async fn resolved(
         full_command_text,
         resolved_paths,
         resolved_working_directory,
+        reached,
         repository_folders,
         can_offer_session_approval,
         warning,
@@ -51,12 +53,16 @@ pub(super) async fn resolved(
         || places.iter().any(|place| place.is_pattern);
     let found = if is_much {
         let (cwd, guarded) = (cwd.to_owned(), context.guarded.clone());
+        let command = full_command_text.clone();
         disk::blocking(move || {
             let closed = ClosedPlaces::of(&guarded);
             let mut found = look_up(&cwd, &places, &closed);
-            for directory in shell {
-                found.add_from(&directory, &places, &closed);
+            for directory in &shell {
+                found.add_from(directory, &places, &closed);
             }
+            let starts = std::iter::once(cwd.as_path()).chain(shell.iter().map(Path::new));
+            let starts: Vec<PathBuf> = starts.map(real).collect();
+            found.reached = reached::reached(&command, &starts, &closed);
             found
         })
         .await?
@@ -64,6 +70,9 @@ pub(super) async fn resolved(
         look_up(cwd, &places, &ClosedPlaces::default())
     };
     *resolved_paths = found.paths;
+    let guards_reading =
+        !context.guarded.denied_reads.is_empty() || !context.guarded.asked_reads.is_empty();
+    *reached = guards_reading.then(|| found.reached.into_iter().collect());
     if moves_folder(cwd, full_command_text) {
         *can_offer_session_approval = false;
         let why = words::MOVES_FOLDER;
@@ -97,6 +106,8 @@ struct LookedUp {
     paths: BTreeMap<String, String>,
     /// The folders of repositories that a word names or leads into.
     repositories: BTreeSet<String>,
+    /// The places of rules that the command reaches without naming them.
+    reached: BTreeSet<String>,
 }
 
 impl LookedUp {
@@ -174,7 +185,7 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// Returns the path without `.`, `..` and a slash at its end. Links are not followed.
-fn tidy(path: &Path) -> PathBuf {
+pub(super) fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
         match part {

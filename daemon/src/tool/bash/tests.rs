@@ -394,6 +394,7 @@ async fn the_permission_request_shows_exactly_what_runs() {
             shell_directory_unknown: None,
             repository_folders: Vec::new(),
             writes_protected: None,
+            reached: None,
             typed_before: Vec::new(),
         }
     );
@@ -420,6 +421,7 @@ async fn the_permission_request_shows_exactly_what_runs() {
             shell_directory_unknown: None,
             repository_folders: Vec::new(),
             writes_protected: None,
+            reached: None,
             typed_before: Vec::new(),
         }
     );

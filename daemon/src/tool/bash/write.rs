@@ -158,6 +158,7 @@ fn request(args: &WriteArgs, command: &AttachedCommand) -> PermissionRequest {
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
         writes_protected: None,
+        reached: None,
         typed_before: Vec::new(),
     }
 }

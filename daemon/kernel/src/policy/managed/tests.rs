@@ -47,6 +47,7 @@ fn shell(text: &str) -> PermissionRequest {
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
         writes_protected: None,
+        reached: None,
         typed_before: Vec::new(),
     }
 }

@@ -12,6 +12,7 @@ mod visible;
 use std::collections::BTreeSet;
 
 pub use crate::policy::shell::looks::Place;
+pub use crate::policy::shell::looks::reach::{ComputedPath, LeftOut, Reach, Shows, Walk, reach};
 use crate::policy::shell::word::base_name;
 use crate::policy::shell::write_targets::WriteTargets;
 use crate::policy::shell::{Argv, identifier, is_harmless, looks, plain, written};

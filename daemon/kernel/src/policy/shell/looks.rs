@@ -5,6 +5,7 @@
 //! quotes, patterns and substitutions are understood. Whatever is not certain is no look.
 
 pub(crate) mod named;
+pub(crate) mod reach;
 pub(crate) mod reads;
 
 use super::coverage::{self, Coverage};

@@ -11,6 +11,8 @@ pub(crate) struct Word {
     expands: bool,
     /// Whether a gap is a pattern, which matches names of files.
     matches: bool,
+    /// Whether a gap is a variable, `~` or the like, and not what a command prints.
+    variables: bool,
     /// The text inside its braces: `{a,b}` becomes two words.
     braces: String,
 }
@@ -56,6 +58,12 @@ impl Word {
     pub(super) fn push_any(&mut self, count: Count) {
         self.add_gap(count);
         self.expands = true;
+    }
+
+    /// Adds a gap whose text is known to the shell alone.
+    pub(super) fn push_variable(&mut self, count: Count) {
+        self.push_any(count);
+        self.variables = true;
     }
 
     /// Adds a gap that is a pattern or a process substitution.
@@ -112,6 +120,11 @@ impl Word {
     /// Whether a gap can hold any text, unlike a pattern.
     pub(crate) fn expands(&self) -> bool {
         self.expands
+    }
+
+    /// Whether a gap is a variable, `~` or the like, besides others that it may have.
+    pub(crate) fn names_variables(&self) -> bool {
+        self.variables
     }
 
     /// Whether a gap is a pattern, besides others that it may have.

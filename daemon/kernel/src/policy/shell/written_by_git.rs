@@ -74,7 +74,7 @@ fn is_letters(text: &str) -> bool {
 }
 
 /// Returns the subcommand and the words after it, if they are known.
-pub(super) fn subcommand(arguments: &[Word]) -> Option<(&str, &[Word])> {
+pub(in crate::policy) fn subcommand(arguments: &[Word]) -> Option<(&str, &[Word])> {
     let mut rest = arguments;
     loop {
         let (first, after) = rest.split_first()?;

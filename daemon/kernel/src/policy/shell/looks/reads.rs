@@ -1,9 +1,8 @@
 //! The paths in a line that it may read, whatever its commands are. Deny rules for reading are
 //! compared with them.
 //!
-//! Only what stands in the text is known here. A path that is computed when the line runs
-//! (`cat "$x"`, `cat p*/key`), that a program finds by itself (`grep -r x .`) or that is another
-//! name of the file (a hard link) is not known.
+//! Only what stands in the text is known here. `reach` says what the line may read besides: what
+//! patterns match, what is computed when it runs, and what a program finds by itself.
 
 use super::{Entry, Found, Place, names_pattern_by_option};
 use crate::policy::shell::directories::Directories;
@@ -144,8 +143,10 @@ impl Found {
             if let Some((folder, _)) = word.prefix().rsplit_once('/') {
                 self.read_path(folder);
             }
+            let ending = word.ending().unwrap_or_default();
             for part in word.braces().split([',', '{', '}']) {
                 self.read_path(part);
+                self.read_path(&format!("{}{part}{ending}", word.prefix()));
             }
             return;
         }
@@ -170,7 +171,7 @@ impl Found {
 }
 
 /// Returns the operand of a command that is a pattern or a script.
-fn pattern_of<'w>(name: &str, arguments: &'w [Word]) -> Option<&'w Word> {
+pub(super) fn pattern_of<'w>(name: &str, arguments: &'w [Word]) -> Option<&'w Word> {
     let (entry, _) = Entry::find(name, arguments)?;
     if !entry.has("first") || names_pattern_by_option(arguments) {
         return None;
@@ -181,7 +182,7 @@ fn pattern_of<'w>(name: &str, arguments: &'w [Word]) -> Option<&'w Word> {
 }
 
 /// Returns the arguments without the options of [`NOT_READ`] and their values.
-fn without_others(name: &str, arguments: &[Word]) -> Vec<Word> {
+pub(super) fn without_others(name: &str, arguments: &[Word]) -> Vec<Word> {
     let is_listed = |option: &str| {
         NOT_READ.iter().any(|(program, options)| {
             (program.is_empty() || *program == name) && options.contains(&option)

@@ -27,7 +27,7 @@ impl Reader<'_, '_> {
         if self.cursor.peek() == Some('~') {
             self.cursor
                 .take_while(|c| !" \t\n;&|()<>/\"'$`\\:".contains(c));
-            word.push_any(Count::One);
+            word.push_variable(Count::One);
         }
         while self.cursor.at_word() {
             let rest = self.cursor.rest();
@@ -90,7 +90,7 @@ impl Reader<'_, '_> {
                 }
                 '=' | ':' if self.cursor.peek() == Some('~') => {
                     word.push(next);
-                    word.push_any(Count::One);
+                    word.push_variable(Count::One);
                     self.cursor
                         .take_while(|c| !" \t\n;&|()<>/\"'$`\\:".contains(c));
                 }
@@ -179,7 +179,7 @@ impl Reader<'_, '_> {
             Some('{') => {
                 self.cursor.bump();
                 let count = self.braced(quoting)?;
-                word.push_any(count);
+                word.push_variable(count);
             }
             Some('[') => {
                 self.cursor.bump();
@@ -199,7 +199,7 @@ impl Reader<'_, '_> {
                         Some(_) => {}
                     }
                 }
-                word.push_any(Count::One);
+                word.push_variable(Count::One);
             }
             Some('"') if quoting == Quoting::Bare => {
                 self.cursor.bump();
@@ -209,17 +209,17 @@ impl Reader<'_, '_> {
             }
             Some('@') => {
                 self.cursor.bump();
-                word.push_any(Count::Several);
+                word.push_variable(Count::Several);
             }
             Some(first) if first.is_ascii_digit() || "*#?$!-".contains(first) => {
                 self.cursor.bump();
-                word.push_any(quoting.count());
+                word.push_variable(quoting.count());
             }
             Some(first) if first.is_ascii_alphabetic() || first == '_' => {
                 let name = self
                     .cursor
                     .take_while(|c| c.is_ascii_alphanumeric() || c == '_');
-                word.push_any(if IS_ONE_WORD.contains(&name) {
+                word.push_variable(if IS_ONE_WORD.contains(&name) {
                     Count::One
                 } else {
                     quoting.count()

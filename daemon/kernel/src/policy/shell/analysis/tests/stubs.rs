@@ -74,6 +74,7 @@ pub(crate) fn request(command: &str) -> PermissionRequest {
         shell_directory_unknown: None,
         repository_folders: Vec::new(),
         writes_protected: None,
+        reached: None,
         typed_before: Vec::new(),
     }
 }
