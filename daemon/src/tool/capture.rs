@@ -11,6 +11,7 @@
 //! that of the command.
 
 mod baseline;
+mod bounds;
 mod journal;
 mod lines;
 mod objects;
@@ -30,7 +31,6 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use loopd_proto::id::Seq;
@@ -39,6 +39,7 @@ use baseline::{Baseline, Differences, Overlay};
 use journal::{Journal, Record, Source};
 use objects::Objects;
 
+pub use bounds::{Bounds, RewindSettings};
 pub use plan::{PlannedChange, PlannedFile, RewindPreview, SkipReason, SkippedFile};
 pub use restore::{RestoreFailure, RestoreReport};
 pub use session_diff::SessionChange;
@@ -50,56 +51,6 @@ const COPY_WAIT: Duration = Duration::from_secs(2);
 
 /// How long the end of a session waits for work on the copy.
 const END_WAIT: Duration = Duration::from_secs(10);
-
-/// How much is kept of files for rewinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// The largest file that a tool may write and whose versions are kept.
-    pub file: u64,
-    /// All versions of one session.
-    pub session_bytes: u64,
-    /// The largest file of a workspace that is copied.
-    pub baseline_file: u64,
-    /// All files of a workspace that are copied.
-    pub baseline_bytes: u64,
-    /// The most files and folders of a workspace.
-    pub entries: usize,
-}
-
-/// The section `[rewind]` of the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RewindSettings {
-    /// Whether earlier versions of files are kept, for sessions that do not say.
-    pub track_files: bool,
-    session_mb: u32,
-    workspace_mb: u32,
-    workspace_files: u32,
-}
-
-impl Default for RewindSettings {
-    fn default() -> Self {
-        Self {
-            track_files: true,
-            session_mb: 256,
-            workspace_mb: 32,
-            workspace_files: 20_000,
-        }
-    }
-}
-
-impl RewindSettings {
-    pub fn bounds(self) -> Bounds {
-        const MB: u64 = 1024 * 1024;
-        Bounds {
-            file: 10 * MB,
-            session_bytes: u64::from(self.session_mb) * MB,
-            baseline_file: MB,
-            baseline_bytes: u64::from(self.workspace_mb) * MB,
-            entries: usize::try_from(self.workspace_files).unwrap_or(usize::MAX),
-        }
-    }
-}
 
 /// Tells people something about the captured files.
 pub type Notify = Box<dyn Fn(String) + Send + Sync>;
@@ -268,14 +219,18 @@ impl Captures {
         Some(inner.refresh(workspace, call.commands_run).boxed())
     }
 
-    /// Compares the workspace now if commands may have changed it.
+    /// Waits for a comparison that is under way, and compares the workspace if commands may have
+    /// changed it since.
     pub async fn settle(&self, workspace: Workspace) {
         let Some(inner) = &self.inner else {
             return;
         };
+        let Ok(permit) = inner.jobs.clone().acquire_owned().await else {
+            return;
+        };
         let first_look = !inner.looked_back.load(Ordering::Acquire);
         if inner.commands_ran.lock().is_some() || first_look {
-            inner.clone().refresh(workspace, false).await;
+            inner.clone().work(workspace, false, permit).await;
         }
     }
 
@@ -340,8 +295,16 @@ impl Inner {
         let Ok(permit) = self.jobs.clone().acquire_owned().await else {
             return;
         };
-        let inner = self.clone();
-        let work = move || inner.refresh_now(&workspace, commands_run, permit);
+        self.work(workspace, commands_run, permit).await;
+    }
+
+    async fn work(
+        self: Arc<Self>,
+        workspace: Workspace,
+        commands_run: bool,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let work = move || self.refresh_now(&workspace, commands_run, permit);
         if let Err(error) = tokio::task::spawn_blocking(work).await {
             tracing::error!(%error, "the copy of a workspace failed");
         }

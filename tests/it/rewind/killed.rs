@@ -111,8 +111,9 @@ async fn killed_in_the_middle_of_a_rewind_the_tree_is_whole_after_the_next_start
         let point = listed["points"][0]["eventId"].clone();
         let both = json!({"eventId": point, "mode": "conversation-and-files"});
         let rewinding = session.start("session.history.rewind", both);
+        let removed = work.join(format!("new-{kill_at:04}"));
         tokio::select! {
-            () = gone(&work.join(format!("new-{kill_at:04}"))) => {}
+            () = gone(&removed) => {}
             done = rewinding => assert_eq!(done.unwrap()["outcome"], "success"),
         }
         daemon.kill_hard().await;

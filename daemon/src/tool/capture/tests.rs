@@ -299,3 +299,15 @@ fn the_worktree_of_a_sub_agent_stays_its_own() {
     let files: Vec<&PathBuf> = turns.values().flat_map(|turn| &turn.files).collect();
     assert_eq!(files, [&outside]);
 }
+
+#[tokio::test]
+async fn who_wants_to_go_back_waits_for_a_comparison_that_is_under_way() {
+    let place = Place::new(BOUNDS);
+    let inner = place.captures.inner.clone().unwrap();
+    place.captures.settle(place.workspace()).await;
+    let comparing = inner.jobs.clone().acquire_owned().await.unwrap();
+    let mut settling = Box::pin(place.captures.settle(place.workspace()));
+    assert!(futures::poll!(&mut settling).is_pending());
+    drop(comparing);
+    settling.await;
+}
