@@ -12,6 +12,7 @@ use crate::front::rpc::server::Server;
 use crate::front::rpc::{Table, TableError};
 use crate::hook_times::HookTimes;
 use crate::services::Services;
+use crate::token_cache::TokenCache;
 use crate::tool::catalog::Catalog;
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
@@ -80,6 +81,7 @@ impl Server {
             processes,
             keep_alive,
             hook_times: HookTimes::default(),
+            tokens: TokenCache::default(),
             version: VERSION,
         });
         let server = Arc::new(Self::new(services, Table::new()?, lock));

@@ -41,6 +41,12 @@
 //! workspace_mb = 32                    # copied of the working directory, to see what commands change
 //! workspace_files = 20000              # files and folders of the working directory that are looked at
 //!
+//! [mcp]
+//! enabled = true                       # whether sessions use MCP servers at all
+//! idle_timeout = 1800                  # a server that nobody calls for so many seconds is ended
+//! first_wait = 2.0                     # the first prompt waits so many seconds for servers that were never
+//!                                      # started before; 0: it does not wait
+//!
 //! [agents]
 //! small_model = "claude-haiku-4-5"     # for agents that want a small and fast model
 //! critic_model = "gpt-5"               # for agents that want a model of another family
@@ -74,6 +80,7 @@
 //! provider's default, else the first model that provider lists. Variables are those of the launch
 //! that opened the session, never the daemon's own.
 
+mod mcp;
 mod prices;
 mod provider_waits;
 
@@ -90,6 +97,7 @@ use crate::subagent::definitions::AgentSettings;
 use crate::tool::capture::RewindSettings;
 use loopd_exec::sandbox::NetworkAccess;
 use loopd_model::retry::RetryPolicy;
+use mcp::McpSettings;
 use prices::Prices;
 use provider_waits::WaitSettings;
 
@@ -112,6 +120,7 @@ pub struct Config {
     pub unattended: UnattendedTimeout,
     pub hooks: HookSettings,
     pub rewind: RewindSettings,
+    pub mcp: McpSettings,
     /// A hash of the text of the file; `None` without a readable file.
     fingerprint: Option<u64>,
 }
@@ -242,6 +251,7 @@ struct ConfigFile {
     shell: ShellSettings,
     hooks: HookSettings,
     rewind: RewindSettings,
+    mcp: McpSettings,
     agents: AgentSettings,
 }
 
@@ -311,6 +321,7 @@ impl Config {
             prices: file.prices,
             fallback_models: file.fallback_models,
             shell: file.shell,
+            mcp: file.mcp,
             hooks: file.hooks,
             rewind: file.rewind,
             agents: file.agents,

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use loopd_proto::params::launch::LaunchState;
+use loopd_proto::provider::address_secrets;
 use tokio::sync::OnceCell;
 
 use crate::client::{Class, Client, ClientId, Lifecycle, Notice, NoticeContent};
@@ -169,7 +170,7 @@ impl Launch {
     /// without the variables that the configuration file names as keys.
     pub fn child_environment(&self, config: &Config) -> BTreeMap<String, String> {
         let mut env = self.env.clone();
-        env.retain(|name, _| !self.is_hidden(name));
+        env.retain(|name, value| !self.is_hidden(name) && !is_private_address(name, value));
         for name in config.key_variables() {
             env.remove(name);
         }
@@ -320,14 +321,20 @@ impl Launch {
     }
 
     /// Returns every value of this launch that tools must not repeat: the values that clients want
-    /// masked, the tokens, and the values of environment variables that are hidden from children.
+    /// masked, the tokens, the values of environment variables that are hidden from children, and the
+    /// passwords in addresses.
     pub fn secret_values(&self) -> Vec<String> {
         let tokens = [&self.api_token, &self.connection_token];
         let tokens = tokens.into_iter().flatten().map(Secret::expose);
         let hidden = self.hidden_values.get_or_init(|| {
             let hidden = self.env.iter();
             let hidden = hidden.filter(|(name, value)| self.is_hidden(name) && looks_secret(value));
-            hidden.map(|(_, value)| value.clone()).collect()
+            let in_addresses = self.env.values().filter(|value| value.contains("://"));
+            let in_addresses = in_addresses.flat_map(|value| address_secrets(value));
+            hidden
+                .map(|(_, value)| value.clone())
+                .chain(in_addresses.filter(|value| looks_secret(value)))
+                .collect()
         });
         let known = tokens.chain(hidden.iter().map(String::as_str));
         let known = known.map(str::to_owned);
@@ -400,6 +407,14 @@ fn is_secret_name(name: &str) -> bool {
     ];
     let name = name.to_ascii_uppercase();
     WORDS.iter().any(|word| name.contains(word)) || name.ends_with("_KEY") || name.ends_with("_PAT")
+}
+
+/// Returns whether a variable is the address of a model's server, with a password or a key in it. Other
+/// addresses with passwords, as of a proxy or a database, are what children need.
+fn is_private_address(name: &str, value: &str) -> bool {
+    const ENDINGS: [&str; 4] = ["_BASE_URL", "_API_BASE", "_ENDPOINT", "_API_URL"];
+    let name = name.to_ascii_uppercase();
+    ENDINGS.iter().any(|ending| name.ends_with(ending)) && !address_secrets(value).is_empty()
 }
 
 /// Returns whether the value of such a variable is likely a key. Masking `true`, a number or a path

@@ -26,6 +26,9 @@ pub mod turn;
 // Asks and tells those who want to know what happens in a session.
 pub mod hook;
 
+// The MCP servers of sessions.
+pub mod mcp;
+
 pub mod services;
 
 // The launch that a request belongs to, and the settings.
@@ -56,3 +59,4 @@ pub mod client;
 // Values and small parts that every module may use.
 pub mod redaction;
 pub mod regular_file;
+pub mod token_cache;

@@ -10,6 +10,7 @@ use loopd_store::Store;
 
 use crate::config::Config;
 use crate::hook_times::HookTimes;
+use crate::token_cache::TokenCache;
 use crate::tool::catalog::Catalog;
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
@@ -41,6 +42,8 @@ pub struct Services {
     pub worktrees: Worktrees,
     /// How often hooks ran, and how long they took.
     pub hook_times: HookTimes,
+    /// How many tokens texts have that go out with every request.
+    pub tokens: TokenCache,
     pub version: &'static str,
 }
 

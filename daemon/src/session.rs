@@ -3,6 +3,7 @@
 //! `rpc` calls the handle and `session::actor` replies. Every call queues its message before its
 //! first `await`, so that two requests of one connection keep their order.
 
+pub mod account;
 pub mod actor;
 mod ask;
 mod budget;
@@ -14,6 +15,7 @@ mod fleet;
 mod hooks;
 pub mod join;
 mod journal;
+pub mod mcp;
 mod part;
 mod plan;
 pub mod provide;
@@ -38,6 +40,7 @@ mod work;
 
 use std::sync::Arc;
 
+use loopd_proto::event::ask::ElicitationRequested;
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::id::{EventId, RequestId, SessionId};
 use loopd_proto::session::ClientTool;
@@ -119,6 +122,8 @@ enum Message {
         reply: oneshot::Sender<Result<Done, SessionError>>,
     },
     SendAndWait(Box<waits::SendAndWait>),
+    /// Something about MCP servers.
+    Mcp(mcp::McpMessage),
     /// The result of one of the session's effects.
     Report(Box<Command>),
     /// Reads the session without changing it.
@@ -132,9 +137,7 @@ enum Message {
     },
     /// Shows a form to the clients; the reply is the first answer, or that no client can answer.
     Elicit {
-        request: RequestId,
-        message: String,
-        schema: serde_json::Value,
+        asked: Box<ElicitationRequested>,
         reply: oneshot::Sender<ElicitationAnswer>,
     },
     /// Lets a client run its slash command; the reply says how the command ended.
@@ -331,17 +334,11 @@ impl SessionHandle {
     /// Shows a form to the clients and waits for the first answer.
     pub fn elicit(
         &self,
-        request: RequestId,
-        message: String,
-        schema: serde_json::Value,
+        asked: ElicitationRequested,
     ) -> impl Future<Output = Result<ElicitationAnswer, SessionError>> + Send + use<> {
         let (reply, answer) = oneshot::channel();
-        let posted = self.post(Message::Elicit {
-            request,
-            message,
-            schema,
-            reply,
-        });
+        let asked = Box::new(asked);
+        let posted = self.post(Message::Elicit { asked, reply });
         let id = self.id.clone();
         async move {
             posted?;

@@ -20,6 +20,7 @@ mod git_folder;
 mod glob;
 mod grep;
 pub mod large_output;
+pub mod mcp;
 pub mod report_intent;
 mod resolved_path;
 pub mod shell_output;
@@ -33,7 +34,7 @@ mod view;
 mod walk;
 mod web_fetch;
 
-pub use context::{AssessContext, ShellLookup, ToolContext};
+pub use context::{AssessContext, Partial, ShellLookup, ToolContext};
 pub use web_fetch::Web;
 
 use futures::future::BoxFuture;
@@ -43,6 +44,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use loopd_proto::event::tool::BinaryResult;
 use loopd_proto::permission::PermissionRequest;
 
 use loopd_kernel::command::CompletionRef;
@@ -60,6 +62,10 @@ pub struct Outcome {
     pub detail: Option<String>,
     /// Images that the model sees after the result.
     pub images: Vec<ToolImage>,
+    /// Further binary data, as it is stored.
+    pub binaries: Vec<BinaryResult>,
+    /// The result as data, as an MCP server sent it.
+    pub structured: Option<Box<Value>>,
     /// The result for programs.
     pub facts: Option<Map<String, Value>>,
     /// The completions of tasks that the model learns from this result.
@@ -94,6 +100,8 @@ impl Outcome {
             text: text.into(),
             detail: None,
             images: Vec::new(),
+            binaries: Vec::new(),
+            structured: None,
             facts: None,
             delivered: Vec::new(),
             skill: None,

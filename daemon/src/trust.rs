@@ -6,6 +6,7 @@
 
 mod content;
 mod hooks;
+mod mcp;
 mod rules;
 mod seen;
 mod skills;
@@ -22,6 +23,7 @@ use crate::discovery::hooks::GuardRecord;
 
 pub use content::{ContentItem, ContentKind, ProjectContent, ProjectLookup, hash_of_agent};
 pub use hooks::{GatedHook, GatedHooks, HeldGuard, HookState, load_hooks, shell_word};
+pub use mcp::{GatedServers, load_servers};
 pub use rules::{GatedRules, load_rules};
 pub use seen::{OwnContent, tell_unseen};
 pub use skills::UntrustedSkills;

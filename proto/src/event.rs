@@ -12,8 +12,10 @@ pub mod budget;
 pub mod fact;
 pub mod fleet;
 pub mod hook;
+pub mod mcp;
 pub mod research;
 pub mod rewind;
+pub mod room;
 pub mod session;
 pub mod skill;
 pub mod task;
@@ -111,6 +113,8 @@ events! {
         "loopd.clock_stopped" => ClockStopped(session::Empty),
         "loopd.provider_wait" => ProviderWait(budget::ProviderWait),
         "loopd.woken" => Woken(session::Empty),
+        "loopd.making_room" => MakingRoom(room::MakingRoom),
+        "loopd.pruned" => Pruned(room::Pruned),
         "loopd.task_started" => TaskStarted(task::TaskStarted),
         "loopd.enlisted" => SubagentIdentity(Box<agent::SubagentIdentity>),
         "loopd.task_promoted" => TaskPromoted(task::TaskPromoted),
@@ -149,6 +153,14 @@ events! {
         "session.background_tasks_changed" => BackgroundTasksChanged(session::Empty),
         "session.todos_changed" => TodosChanged(session::Empty),
         "session.skills_loaded" => SkillsLoaded(skill::SkillsLoaded),
+        "session.mcp_servers_loaded" => McpServersLoaded(mcp::ServersLoaded),
+        "session.mcp_server_status_changed" => McpStatusChanged(mcp::StatusChanged),
+        "mcp.tools.list_changed" => McpToolsChanged(mcp::ListChanged),
+        "mcp.resources.list_changed" => McpResourcesChanged(mcp::ListChanged),
+        "mcp.prompts.list_changed" => McpPromptsChanged(mcp::ListChanged),
+        "mcp.oauth_required" => McpOauthRequired(Box<mcp::OauthRequired>),
+        "mcp.oauth_completed" => McpOauthCompleted(mcp::OauthCompleted),
+        "mcp_app.tool_call_complete" => McpAppCalled(mcp::AppToolCalled),
         "session.custom_agents_updated" => AgentsUpdated(session::AgentsUpdated),
         "pending_messages.modified" => PendingModified(session::Empty),
         "capabilities.changed" => CapabilitiesChanged(session::CapabilitiesChanged),
@@ -166,6 +178,7 @@ events! {
         "model.call_start" => ModelCallStart(turn::ModelCallStart),
         "model.call_failure" => ModelCallFailure(turn::ModelCallFailure),
         "tool.execution_partial_result" => ToolPartial(tool::ToolPartial),
+        "tool.execution_progress" => ToolProgress(tool::ToolProgress),
         "external_tool.completed" => ExternalToolCompleted(ask::Completed),
         "user_input.requested" => UserInputRequested(ask::UserInputRequested),
         "user_input.completed" => UserInputCompleted(ask::UserInputCompleted),
@@ -215,6 +228,7 @@ impl Ephemeral {
                 | Self::ReasoningDelta(_)
                 | Self::StreamingDelta(_)
                 | Self::ToolPartial(_)
+                | Self::ToolProgress(_)
         )
     }
 }

@@ -17,8 +17,8 @@ pub(crate) fn group<'de, T: Deserialize<'de>, E: serde::de::Error>(
 }
 
 /// Parses a present member, which may be null. With `default`, only an absent one becomes `None`.
-pub(crate) fn present<'de, D: Deserializer<'de>>(
+pub(crate) fn present<'de, D: Deserializer<'de>, T: From<Value>>(
     deserializer: D,
-) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+) -> Result<Option<T>, D::Error> {
+    Value::deserialize(deserializer).map(|value| Some(value.into()))
 }

@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, autopilot, command, completion, daemon, discovery, event_log, fleet, history, hook_list,
-    host, inference, launch, messages, metadata, model, options, pending, permission, process,
-    provider, queue, research, rewind, server, session, settings, shell, skill, stored, task, todo,
-    tool, trust, ui, usage, workspace, worktree,
+    agent, autopilot, command, completion, context, daemon, discovery, event_log, fleet, history,
+    hook_list, host, inference, launch, mcp, messages, metadata, model, options, pending,
+    permission, process, provider, queue, research, rewind, server, session, settings, shell,
+    skill, stored, task, todo, tool, trust, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -182,6 +182,20 @@ methods! {
     "instructions.getDiscoveryPaths" InstructionsGetDiscoveryPaths(discovery::InstructionsParams) -> discovery::Paths<discovery::InstructionPath>;
     /// Finds the MCP servers in configuration files, without starting them.
     "mcp.discover" McpDiscover(discovery::McpParams) -> discovery::McpServers;
+    /// Lists the MCP servers of the user's own configuration.
+    "mcp.config.list" McpConfigList(server::NoParams) -> mcp::ConfigList;
+    /// Adds an MCP server to the user's own configuration.
+    "mcp.config.add" McpConfigAdd(mcp::ConfigEntryParams) -> ();
+    /// Replaces an MCP server of the user's own configuration.
+    "mcp.config.update" McpConfigUpdate(mcp::ConfigEntryParams) -> ();
+    /// Removes an MCP server from the user's own configuration.
+    "mcp.config.remove" McpConfigRemove(mcp::ConfigNameParams) -> ();
+    /// Lets new sessions use these MCP servers again.
+    "mcp.config.enable" McpConfigEnable(mcp::ConfigNamesParams) -> ();
+    /// Lets new sessions do without these MCP servers.
+    "mcp.config.disable" McpConfigDisable(mcp::ConfigNamesParams) -> ();
+    /// Does nothing: the configuration is read from the disk each time it is needed.
+    "mcp.config.reload" McpConfigReload(server::NoParams) -> ();
 
     /// Queues a user message and replies at once.
     "session.send" SessionSend(session::SendParams) -> session::Sent;
@@ -299,6 +313,14 @@ methods! {
     "session.metadata.setWorkingDirectory" MetadataSetDirectory(metadata::DirectoryParams) -> metadata::Directory;
     /// Records the repository and branch that the session works on.
     "session.metadata.recordContextChange" MetadataRecordContext(metadata::ContextParams) -> server::NoResult;
+    /// Returns how many tokens the next request has, and how many it may have.
+    "session.metadata.contextInfo" MetadataContextInfo(context::ContextInfoParams) -> context::ContextInfoResult;
+    /// Returns how many tokens the messages of the session have for a model.
+    "session.metadata.recomputeContextTokens" MetadataRecomputeTokens(context::RecomputeParams) -> context::Recomputed;
+    /// Returns what takes how much of the next request.
+    "session.metadata.getContextAttribution" MetadataContextAttribution(session::Of) -> context::AttributionResult;
+    /// Lists the largest messages of the conversation.
+    "session.metadata.getContextHeaviestMessages" MetadataHeaviestMessages(context::HeaviestParams) -> context::Heaviest;
     /// Summarises the session in Markdown for a handoff; calls no model.
     "session.history.summarizeForHandoff" HistorySummarize(session::Of) -> history::Handoff;
     /// Cancels a compaction in the background; none runs yet, so nothing is cancelled.
@@ -474,6 +496,58 @@ methods! {
     "session.ui.handlePendingExitPlanMode" UiHandleExitPlanMode(pending::ExitPlanModeParams) -> session::Success;
     /// Answers what to do about a limit that is used up.
     "session.ui.handlePendingSessionLimitsExhausted" UiHandleLimits(pending::LimitsExhaustedParams) -> session::Success;
+    /// Lists the MCP servers of a session and starts those that were not started yet.
+    "session.mcp.list" McpList(session::Of) -> mcp::ServerList;
+    /// Asks a connected MCP server for its tools.
+    "session.mcp.listTools" McpListTools(mcp::ServerParams) -> mcp::ServerTools;
+    /// Lets a session use an MCP server again.
+    "session.mcp.enable" McpEnable(mcp::ServerParams) -> ();
+    /// Ends an MCP server and leaves it out of a session.
+    "session.mcp.disable" McpDisable(mcp::ServerParams) -> ();
+    /// Reads the configuration again and connects all MCP servers of a session anew.
+    "session.mcp.reload" McpReload(session::Of) -> ();
+    /// Lets a turn that waits for MCP servers go on without them.
+    "session.mcp.moveLoadingToBackground" McpToBackground(session::Of) -> mcp::MovedToBackground;
+    /// Starts an MCP server, also one that the caller brings along for this session.
+    "session.mcp.startServer" McpStart(mcp::StartParams) -> ();
+    /// Ends an MCP server and starts it again.
+    "session.mcp.restartServer" McpRestart(mcp::StartParams) -> ();
+    /// Ends an MCP server of a session.
+    "session.mcp.stopServer" McpStop(mcp::ServerParams) -> ();
+    /// Says whether an MCP server of a session is connected.
+    "session.mcp.isServerRunning" McpIsRunning(mcp::ServerParams) -> mcp::Running;
+    /// Says whether environment variables of MCP servers are given by value or by name.
+    "session.mcp.setEnvValueMode" McpSetEnvValueMode(mcp::EnvValueModeParams) -> mcp::EnvValueModeSet;
+    /// Removes the MCP server that a vendor's runtime adds by itself; this daemon adds none.
+    "session.mcp.removeGitHub" McpRemoveGitHub(session::Of) -> mcp::Removed;
+    /// Provides a token for an MCP server that wants one, or declines to.
+    "session.mcp.oauth.handlePendingRequest" McpOauthAnswer(mcp::OauthAnswerParams) -> session::Success;
+    /// Connects a remote MCP server anew, with a login if it wants one.
+    "session.mcp.oauth.login" McpOauthLogin(mcp::LoginParams) -> mcp::LoginStarted;
+    /// Lets the model of a session answer for an MCP server.
+    "session.mcp.executeSampling" McpExecuteSampling(mcp::SamplingParams) -> mcp::SamplingResult;
+    /// Stops letting the model answer for an MCP server.
+    "session.mcp.cancelSamplingExecution" McpCancelSampling(mcp::CancelSamplingParams) -> mcp::SamplingCancelled;
+    /// Lists one page of the resources of a connected MCP server.
+    "session.mcp.resources.list" McpResourcesList(mcp::PageParams) -> serde_json::Value;
+    /// Lists one page of the resource templates of a connected MCP server.
+    "session.mcp.resources.listTemplates" McpResourceTemplates(mcp::PageParams) -> serde_json::Value;
+    /// Reads a resource of a connected MCP server.
+    "session.mcp.resources.read" McpResourcesRead(mcp::ResourceParams) -> serde_json::Value;
+    /// Reads a resource for the user interface of a tool.
+    "session.mcp.apps.readResource" McpAppsReadResource(mcp::ResourceParams) -> serde_json::Value;
+    /// Lists the tools that the user interface of a tool may call.
+    "session.mcp.apps.listTools" McpAppsListTools(mcp::AppToolsParams) -> mcp::AppTools;
+    /// Calls a tool for the user interface of a tool.
+    "session.mcp.apps.callTool" McpAppsCallTool(mcp::AppCallParams) -> serde_json::Value;
+    /// Says what user interfaces of tools are told about the app that shows them.
+    "session.mcp.apps.setHostContext" McpAppsSetContext(mcp::AppContextParams) -> ();
+    /// Returns what user interfaces of tools are told about the app that shows them.
+    "session.mcp.apps.getHostContext" McpAppsGetContext(session::Of) -> mcp::AppContext;
+    /// Says whether the user interfaces of a server's tools can be shown.
+    "session.mcp.apps.diagnose" McpAppsDiagnose(mcp::ServerParams) -> mcp::AppDiagnosis;
+    /// Shows what an MCP server wrote beside the protocol.
+    "loopd.mcpLog" LoopdMcpLog(mcp::ServerParams) -> mcp::ServerLogLines;
     /// Delivers fresh headers for an MCP server that refused the old ones.
     "session.mcp.headers.handlePendingHeadersRefreshRequest" McpHandleHeaders(pending::HeadersRefreshParams) -> session::Success;
     /// Registers the caller as the direct handler of automatic model switches.

@@ -7,8 +7,8 @@ mod limits;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
@@ -100,6 +100,24 @@ pub struct SessionOptions {
     /// How far the agent goes on by itself in autopilot mode.
     #[serde(deserialize_with = "object")]
     pub autopilot: Option<AutopilotOptions>,
+    /// MCP servers by name. They are never stored: their keys are in variables, headers, arguments and
+    /// addresses.
+    #[serde(deserialize_with = "object")]
+    pub mcp_servers: Option<Map<String, Value>>,
+    /// The names of servers, from wherever, that the session does not use.
+    pub disabled_mcp_servers: Option<Vec<String>>,
+    pub env_value_mode: Option<EnvValueMode>,
+}
+
+/// What the values of environment variables in `mcpServers` are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvValueMode {
+    /// The values themselves.
+    #[default]
+    Direct,
+    /// The names of variables of the launch.
+    Indirect,
 }
 
 impl SessionOptions {
@@ -146,7 +164,10 @@ impl SessionOptions {
             infinite_sessions,
             subagents,
             plugin_directories,
-            include_sub_agent_streaming_events
+            include_sub_agent_streaming_events,
+            mcp_servers,
+            disabled_mcp_servers,
+            env_value_mode
         );
         if let Some(newer) = newer.autopilot {
             self.autopilot = Some(self.autopilot.unwrap_or_default().updated_by(newer));
@@ -173,6 +194,7 @@ impl SessionOptions {
         for agent in self.custom_agents.iter_mut().flatten() {
             agent.mcp_servers = None;
         }
+        self.mcp_servers = None;
         self
     }
 }
@@ -246,6 +268,8 @@ pub struct ClientOffer {
     pub request_exit_plan_mode: bool,
     pub request_auto_mode_switch: bool,
     pub request_elicitation: bool,
+    /// Whether the client shows the user interfaces that tools of MCP servers bring.
+    pub request_mcp_apps: bool,
     pub hooks: bool,
     /// The client has skills, whose texts it sends when they are used.
     pub has_skill_provider: bool,

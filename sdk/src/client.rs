@@ -64,7 +64,7 @@ impl Client {
 
     /// Creates a session.
     pub async fn create(&self, config: SessionConfig) -> Result<Session, Error> {
-        Session::open(self.clone(), Opening::Create, config).await
+        Box::pin(Session::open(self.clone(), Opening::Create, config)).await
     }
 
     /// Joins a session, and loads it if it is not in memory. Its open questions stay open.
@@ -73,7 +73,12 @@ impl Client {
         id: impl Into<SessionId>,
         config: SessionConfig,
     ) -> Result<Session, Error> {
-        Session::open(self.clone(), Opening::Resume(id.into()), config).await
+        Box::pin(Session::open(
+            self.clone(),
+            Opening::Resume(id.into()),
+            config,
+        ))
+        .await
     }
 
     /// Joins a session as an observer: the session's log does not record it.
@@ -82,7 +87,12 @@ impl Client {
         id: impl Into<SessionId>,
         config: SessionConfig,
     ) -> Result<Session, Error> {
-        Session::open(self.clone(), Opening::Watch(id.into()), config).await
+        Box::pin(Session::open(
+            self.clone(),
+            Opening::Watch(id.into()),
+            config,
+        ))
+        .await
     }
 
     /// Lists the stored sessions, the most recently changed first.

@@ -149,6 +149,7 @@ impl SessionConfig {
             request_auto_mode_switch: false,
             request_elicitation: false,
             hooks: !self.handlers.hooks.is_empty(),
+            request_mcp_apps: false,
             has_skill_provider: false,
             observer: false,
         }

@@ -156,6 +156,7 @@ fn crates_depend_only_downwards() {
         ("proto", vec![]),
         ("daemon/kernel", vec!["loopd-proto"]),
         ("daemon/exec", vec!["loopd-kernel", "loopd-proto"]),
+        ("daemon/mcp", vec!["loopd-proto"]),
         ("daemon/model", vec!["loopd-kernel", "loopd-proto"]),
         ("daemon/store", vec!["loopd-kernel", "loopd-proto"]),
         ("daemon/relay", vec!["loopd-proto"]),
@@ -164,6 +165,7 @@ fn crates_depend_only_downwards() {
             vec![
                 "loopd-exec",
                 "loopd-kernel",
+                "loopd-mcp",
                 "loopd-model",
                 "loopd-proto",
                 "loopd-relay",
@@ -196,6 +198,7 @@ fn all_sources() -> Vec<Source> {
         "proto/src",
         "daemon/kernel/src",
         "daemon/exec/src",
+        "daemon/mcp/src",
         "daemon/model/src",
         "daemon/relay/src",
         "daemon/store/src",

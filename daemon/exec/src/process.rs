@@ -170,6 +170,8 @@ pub enum Io {
     Merged,
     /// One pipe each.
     Piped,
+    /// One pipe each. The process waits for requests of the daemon, so that it is no work by itself.
+    Served,
     /// The whole input is there from the start, and no other process can take it away. The output is
     /// a socket, which no other process can open through /proc to write to it; the errors have a
     /// pipe. On other systems than Linux all three are pipes, which have no such names there, and the
@@ -202,10 +204,10 @@ pub struct Spawn {
 
 impl Spawn {
     /// Returns whether the process itself is work. A shell on a terminal is not: `shells` counts the
-    /// commands that run in it.
+    /// commands that run in it. Neither is a server: whoever waits for its answer works.
     fn counts_as_work(&self) -> bool {
-        let is_shell = matches!(self.io, Io::Terminal { .. });
-        !is_shell && self.lifetime.class() != Class::Detached
+        let waits = matches!(self.io, Io::Terminal { .. } | Io::Served);
+        !waits && self.lifetime.class() != Class::Detached
     }
 }
 

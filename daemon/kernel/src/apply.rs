@@ -244,6 +244,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             for text in std::mem::take(&mut state.added_context) {
                 state.remember(Entry::User(vec![Part::Text(text)]));
             }
+            state.context_size.call_begins();
             let interaction = start.interaction_id.clone().unwrap_or_else(|| "".into());
             let run = runs::current(state).map(std::mem::take).unwrap_or_default();
             state.phase = Phase::Turn(Turn {
@@ -407,6 +408,18 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 turn.stage = Stage::Waiting { until: wait.until };
             }
         }
+        Durable::MakingRoom(_) => {
+            if let Phase::Turn(turn) = &mut state.phase {
+                turn.stage = Stage::MakingRoom;
+            }
+        }
+        Durable::Pruned(pruned) => {
+            for result in &pruned.results {
+                state.history.shorten(result.at, result.text.clone());
+            }
+            state.context_size.conversation_changed();
+            room_made(state);
+        }
         Durable::UsageRecorded(usage) => {
             state.totals.nano_usd = state.totals.nano_usd.saturating_add(usage.nano_usd);
             state.totals.api_duration_ms += usage.duration_ms;
@@ -417,6 +430,11 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             metrics.usage.add(&usage.tokens);
             state.totals.last_call = usage.tokens;
             state.totals.last_credits = usage.nano_credits;
+            if let Some(counted) = usage.counted {
+                let (input, seq) = (usage.tokens.input_tokens, state.seq);
+                let size = &mut state.context_size;
+                size.reported(&usage.model, input, counted, seq);
+            }
         }
     }
     let limits = state.options.session_limits.as_ref();
@@ -431,6 +449,17 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) | Phase::Rewinding(_) => None,
         };
         state.questions.keep_awaited_by(turn);
+    }
+}
+
+/// Lets the turn call its model that waited for room.
+fn room_made(state: &mut State) {
+    if let Phase::Turn(turn) = &mut state.phase
+        && turn.stage == Stage::MakingRoom
+    {
+        turn.stage = Stage::Calling;
+        // The request is made anew, from what the conversation is now.
+        state.context_size.call_begins();
     }
 }
 

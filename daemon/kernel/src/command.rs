@@ -7,6 +7,7 @@ mod messages;
 mod refusal;
 mod report;
 mod rewind;
+mod room;
 mod settings;
 mod slash;
 mod tasks;
@@ -16,7 +17,7 @@ use std::borrow::Cow;
 use ulid::Ulid;
 
 use loopd_proto::event::agent::Stance;
-use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction};
+use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction, ElicitationRequested};
 use loopd_proto::event::budget::AgentSpent;
 use loopd_proto::event::fact::{ClientRef, NamedBy};
 use loopd_proto::event::hook::GuardFolder;
@@ -49,9 +50,9 @@ use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
 use super::state::{State, TurnKey};
 use super::todos::TodoInput;
-use super::tool_call::{Ahead, PlanProposal, ToolOrigin, UserQuestion};
+use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion};
 
-pub use calls::{CallOutcome, CallStatusReport, CompletionRef};
+pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef};
 pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume};
 pub use messages::{
@@ -60,9 +61,10 @@ pub use messages::{
 };
 pub use refusal::Refusal;
 pub use rewind::{RestoreOutcome, RewindOrder, SeenHistory};
+pub use room::{KeptOutput, RequestFacts, RoomNeed};
 pub use settings::{
-    AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, ModelChoice, PermissionChange,
-    PermissionsPatch, RuleRemoval, RuleSet,
+    AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, McpSwitch, ModelChoice,
+    PermissionChange, PermissionsPatch, RuleRemoval, RuleSet,
 };
 pub use slash::{CommandOutcome, CommandRunner};
 pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
@@ -80,6 +82,8 @@ pub struct DecideEnv<'a> {
     pub home: &'a str,
     /// Returns where the tool of this name runs; `None` if the model is not offered it.
     pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
+    /// Returns the tool of an MCP server that models know by this name.
+    pub mcp_tool: &'a dyn Fn(&str) -> Option<McpToolRef>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
     pub inherited: &'a dyn Fn() -> Option<Permissions>,
     /// Whether the sessions above this one let it only look and plan.
@@ -255,6 +259,8 @@ pub enum Command {
     /// Lets the session go on without clients whose hooks guard it.
     LiftGuards(LiftScope),
     Assessed(Assessed),
+    /// The tools of a call's MCP server have come.
+    AssessAgain(Box<AssessAgain>),
     /// Hooks have answered, or declined to answer, what a person would be asked.
     HooksAnswered {
         asked: Box<HookPermission>,
@@ -271,6 +277,13 @@ pub enum Command {
         turn: TurnKey,
         call: ToolCallId,
         outcome: CallOutcome,
+    },
+    /// The next model call of a turn is large.
+    MakeRoom(Box<RoomNeed>),
+    /// The whole texts of results were saved, so that these can be shortened.
+    OutputsKept {
+        turn: TurnKey,
+        kept: Vec<KeptOutput>,
     },
     /// The provider may take requests again.
     WaitOver {
@@ -322,11 +335,7 @@ pub enum Command {
         request: RequestId,
         response: AutoModeSwitch,
     },
-    Elicit {
-        request: RequestId,
-        message: String,
-        schema: Value,
-    },
+    Elicit(Box<ElicitationRequested>),
     AnswerElicitation {
         request: RequestId,
         action: ElicitationAction,
@@ -351,6 +360,8 @@ pub enum Command {
         default_model: String,
     },
     UpdateOptions(Box<OptionsPatch>),
+    /// Lets the session use an MCP server or do without it.
+    SwitchMcpServer(String, McpSwitch),
     ChangePermissions(PermissionChange),
     /// A client gave a lasting approval when an agent of this session asked.
     Grant(LastingApproval),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use loopd_proto::id::ToolCallId;
 
-use super::history::Entry;
+use super::history::{Entry, Stored};
 use super::model::{ModelMessage, Part};
 use super::state::State;
 use super::texts;
@@ -62,48 +62,11 @@ pub fn messages(state: &State) -> Vec<ModelMessage> {
     out
 }
 
-/// Estimates how many tokens a text has, for figures shown to people.
-pub fn estimate_tokens(text: &str) -> u64 {
-    (text.len() as u64).div_ceil(4)
-}
-
-/// Estimates how many tokens the conversation has, without the system message.
-pub fn conversation_tokens(state: &State) -> u64 {
-    state.history.iter().map(tokens_of).sum()
-}
-
-/// Estimates how many tokens came into the conversation after the model last answered; `None` if it
-/// has not answered yet.
+/// Returns how many tokens came into the conversation after the model last answered; `None` if it has
+/// not answered yet.
 pub fn tokens_since_answer(state: &State) -> Option<u64> {
-    let is_answer = |entry: &&Entry| matches!(entry, Entry::Assistant(_));
-    let newest_first = state.history.iter().rev();
-    let new = newest_first.take_while(|entry| !is_answer(entry));
-    let mut all = state.history.iter().rev();
-    all.any(|entry| is_answer(&entry))
-        .then(|| new.map(tokens_of).sum())
-}
-
-fn tokens_of(entry: &Entry) -> u64 {
-    match entry {
-        Entry::User(parts) => parts
-            .iter()
-            .map(|part| match part {
-                Part::Text(text) => estimate_tokens(text),
-                Part::Image { .. } => 1_000,
-                // Four bytes of base64 are three bytes of the file, and most of those are not
-                // text.
-                Part::Document { base64, .. } => (base64.len() as u64).div_ceil(16),
-            })
-            .sum(),
-        Entry::Assistant(turn) => {
-            estimate_tokens(&turn.text)
-                + turn
-                    .calls
-                    .iter()
-                    .map(|call| estimate_tokens(&call.arguments.to_string()))
-                    .sum::<u64>()
-        }
-        Entry::Result { text, .. } => estimate_tokens(text),
-        Entry::Image { .. } => 1_000,
-    }
+    let entries = state.history.stored();
+    let is_answer = |stored: &Stored| matches!(stored.entry, Entry::Assistant(_));
+    let last = entries.iter().rposition(is_answer)?;
+    Some(entries.iter().skip(last + 1).map(Stored::tokens).sum())
 }

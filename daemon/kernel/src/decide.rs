@@ -21,6 +21,7 @@ mod plan;
 pub mod provider_wait;
 mod queue;
 pub mod rewind;
+mod room;
 mod settings;
 mod skills;
 mod tasks;
@@ -133,6 +134,8 @@ pub fn decide(
         Command::ModelFailed { turn, failure } => {
             Ok(turn::model_failed(state, &turn, failure, env))
         }
+        Command::MakeRoom(need) => Ok(room::make(state, &need)),
+        Command::OutputsKept { turn, kept } => Ok(room::outputs_kept(state, &turn, kept)),
         Command::WaitOver { turn } => Ok(provider_wait::over(state, &turn)),
         Command::AgentSpent(spent) => Ok(limits::agent_spent(state, spent, env)),
         Command::AnswerLimits { request, response } => {
@@ -167,6 +170,7 @@ pub fn decide(
         Command::HooksNoted { context, ended } => Ok(hooks::noted(context, ended)),
         Command::StopAnswered(answered) => Ok(hooks::stop_answered(state, answered, env)),
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
+        Command::AssessAgain(again) => Ok(tools::assess_again(state, *again)),
         Command::ToolFinished {
             turn,
             call,
@@ -195,11 +199,7 @@ pub fn decide(
         Command::AnswerAutoModeSwitch { request, response } => {
             Ok(model_switch::answered(state, &request, response, env))
         }
-        Command::Elicit {
-            request,
-            message,
-            schema,
-        } => Ok(answer::elicit(request, message, schema)),
+        Command::Elicit(asked) => Ok(answer::elicit(*asked)),
         Command::AnswerElicitation {
             request,
             action,
@@ -224,6 +224,10 @@ pub fn decide(
             settings::inherited::check(state, "options", env)?;
             guard_folders::check_move(state, patch.options.working_directory.as_ref())?;
             Ok(settings::options(state, &patch, env))
+        }
+        Command::SwitchMcpServer(name, switch) => {
+            settings::inherited::check(state, "MCP servers", env)?;
+            Ok(settings::mcp_server(state, name, switch))
         }
         Command::ChangePermissions(change) => {
             settings::inherited::check(state, "permissions", env)?;

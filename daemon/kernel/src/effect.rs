@@ -2,7 +2,7 @@
 
 use loopd_proto::event::ask::ElicitationAction;
 use loopd_proto::event::fact::{Asked, PendingCommand, PendingMessage};
-use loopd_proto::id::{RequestId, TaskId, ToolCallId};
+use loopd_proto::id::{RequestId, Seq, TaskId, ToolCallId};
 use loopd_proto::permission::Approval;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
@@ -43,6 +43,8 @@ pub enum Effect {
         origin: ToolOrigin,
         grant: Grant,
     },
+    /// Save the whole texts of these results to files; then they can be shortened.
+    KeepOutputs { turn: TurnKey, results: Vec<Seq> },
     /// Report `WaitOver` when the provider may take requests again.
     AwaitProvider { turn: TurnKey, until: Timestamp },
     /// Stop everything that runs for the current turn.
@@ -120,6 +122,7 @@ impl Effect {
             | Self::AskHooks(HookPermission { turn, .. })
             | Self::AskStop(turn)
             | Self::AwaitProvider { turn, .. }
+            | Self::KeepOutputs { turn, .. }
             | Self::Run { turn, .. } => Some(turn),
             Self::Prepare { .. }
             | Self::OpenShellAhead
@@ -151,6 +154,7 @@ impl Effect {
             | Self::AskHooks(_)
             | Self::AskStop(_)
             | Self::AwaitProvider { .. }
+            | Self::KeepOutputs { .. }
             | Self::CancelTurn
             | Self::StartGrace(_)
             | Self::AskClients(_)

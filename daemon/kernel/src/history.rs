@@ -1,12 +1,21 @@
 //! The conversation as the log records it, oldest entry first.
 //!
 //! Each entry carries the position of its event in the log. Nothing refers to an entry by its
-//! index: compaction may remove entries at the front, and positions that others hold must stay
-//! valid.
+//! index: compaction removes entries at the front, and positions that others hold must stay valid.
+
+use std::sync::OnceLock;
 
 use loopd_proto::id::{Seq, ToolCallId};
 
 use super::model::{AssistantTurn, Part};
+use super::tokens;
+
+/// The tokens that a message takes besides its text, and a call besides its name and arguments.
+const MESSAGE_TOKENS: u64 = 4;
+const CALL_TOKENS: u64 = 8;
+
+/// The tokens of an image. Vendors count them by their size, up to about twice as many.
+const IMAGE_TOKENS: u64 = 1_000;
 
 /// One item of the conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,12 +27,45 @@ pub enum Entry {
         text: String,
         /// An abort or a crash interrupted the call.
         interrupted: bool,
+        /// The text is only the beginning and the end of what the log has.
+        pruned: bool,
     },
     /// What a tool returned besides its text. It comes after all results of its turn.
     Image {
         label: Option<String>,
         part: Part,
     },
+}
+
+impl Entry {
+    /// Counts the tokens of the entry in a request.
+    fn count(&self) -> u64 {
+        match self {
+            Self::User(parts) => MESSAGE_TOKENS + parts.iter().map(of_part).sum::<u64>(),
+            Self::Assistant(turn) => {
+                let calls = turn.calls.iter().map(|call| {
+                    CALL_TOKENS
+                        + tokens::count(&call.name)
+                        + tokens::count(&call.arguments.to_string())
+                });
+                MESSAGE_TOKENS + tokens::count(&turn.text) + calls.sum::<u64>()
+            }
+            Self::Result { text, .. } => MESSAGE_TOKENS + tokens::count(text),
+            Self::Image { label, part } => {
+                let label = label.as_deref().map_or(0, tokens::count);
+                MESSAGE_TOKENS + label + of_part(part)
+            }
+        }
+    }
+}
+
+fn of_part(part: &Part) -> u64 {
+    match part {
+        Part::Text(text) => tokens::count(text),
+        Part::Image { .. } => IMAGE_TOKENS,
+        // Four bytes of base64 are three bytes of the file, and most of those are not text.
+        Part::Document { base64, .. } => (base64.len() as u64).div_ceil(16),
+    }
 }
 
 /// The entries of a session's conversation.
@@ -34,15 +76,42 @@ pub struct History {
 
 /// An entry and the position of its event.
 #[derive(Debug, Clone, PartialEq)]
-struct Stored {
-    seq: Seq,
-    entry: Entry,
+pub struct Stored {
+    pub seq: Seq,
+    pub entry: Entry,
+    counted: Counted,
+}
+
+impl Stored {
+    fn new(seq: Seq, entry: Entry) -> Self {
+        Self {
+            seq,
+            entry,
+            counted: Counted::default(),
+        }
+    }
+
+    /// Returns how many tokens the entry has. They are counted when they are asked for first.
+    pub fn tokens(&self) -> u64 {
+        *self.counted.0.get_or_init(|| self.entry.count())
+    }
+}
+
+/// The tokens of an entry, once they were counted. They follow from the entry, so that it does not
+/// matter for a comparison whether they were.
+#[derive(Debug, Clone, Default)]
+struct Counted(OnceLock<u64>);
+
+impl PartialEq for Counted {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl History {
     /// Adds an entry of an event. Events come in the order of the log.
     pub(crate) fn push(&mut self, seq: Seq, entry: Entry) {
-        self.entries.push(Stored { seq, entry });
+        self.entries.push(Stored::new(seq, entry));
     }
 
     /// Removes the entries of events at a position of the log and after it.
@@ -56,19 +125,60 @@ impl History {
         self.entries.iter().map(|stored| &stored.entry)
     }
 
-    /// Returns the entries of events after a position in the log, oldest first.
-    pub fn after(&self, seq: Seq) -> impl DoubleEndedIterator<Item = &Entry> {
-        let first = self.entries.partition_point(|stored| stored.seq <= seq);
-        self.entries.iter().skip(first).map(|stored| &stored.entry)
+    /// Returns all entries with their positions, oldest first.
+    pub fn stored(&self) -> &[Stored] {
+        &self.entries
     }
 
-    /// Returns the last thing that the model said.
-    pub(crate) fn last_assistant_mut(&mut self) -> Option<&mut AssistantTurn> {
+    /// Returns the entries of events after a position in the log, oldest first.
+    pub fn after(&self, seq: Seq) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.stored_after(seq).iter().map(|stored| &stored.entry)
+    }
+
+    fn stored_after(&self, seq: Seq) -> &[Stored] {
+        let first = self.entries.partition_point(|stored| stored.seq <= seq);
+        self.entries.get(first..).unwrap_or_default()
+    }
+
+    /// Returns how many tokens all entries have.
+    pub fn tokens(&self) -> u64 {
+        self.entries.iter().map(Stored::tokens).sum()
+    }
+
+    /// Returns how many tokens the entries of events after a position in the log have.
+    pub fn tokens_after(&self, seq: Seq) -> u64 {
+        self.stored_after(seq).iter().map(Stored::tokens).sum()
+    }
+
+    /// Replaces the text of the result at a position in the log by a shorter one.
+    pub(crate) fn shorten(&mut self, at: Seq, shorter: String) {
+        let first = self.entries.partition_point(|stored| stored.seq < at);
+        let same = self.entries.iter_mut().skip(first);
+        let mut same = same.take_while(|stored| stored.seq == at);
+        let found = same.find(|stored| matches!(stored.entry, Entry::Result { .. }));
+        if let Some(stored) = found
+            && let Entry::Result { text, pruned, .. } = &mut stored.entry
+        {
+            (*text, *pruned) = (shorter, true);
+            stored.counted = Counted::default();
+        }
+    }
+
+    /// Changes the last thing that the model said; `change` says whether it did.
+    pub(crate) fn change_last_assistant(
+        &mut self,
+        change: impl FnOnce(&mut AssistantTurn) -> bool,
+    ) {
         let mut newest = self.entries.iter_mut().rev();
-        newest.find_map(|stored| match &mut stored.entry {
-            Entry::Assistant(turn) => Some(turn),
+        let last = newest.find_map(|stored| match &mut stored.entry {
+            Entry::Assistant(turn) => Some((turn, &mut stored.counted)),
             Entry::User(_) | Entry::Result { .. } | Entry::Image { .. } => None,
-        })
+        });
+        if let Some((turn, counted)) = last
+            && change(turn)
+        {
+            *counted = Counted::default();
+        }
     }
 
     /// Returns the text of the last thing that the model said.

@@ -18,7 +18,7 @@ pub mod managed;
 pub mod path_pattern;
 pub mod planning;
 mod process_path;
-pub(crate) mod protected;
+pub mod protected;
 pub mod restrict;
 pub mod settings;
 pub mod shell;

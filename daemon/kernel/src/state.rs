@@ -20,6 +20,7 @@ use super::answer_cut::AnswerCut;
 use super::autopilot::Autopilot;
 use super::budget::{Spend, WorkedTime};
 use super::changed_shells::ChangedShells;
+use super::context_size::ContextSize;
 use super::fleet::Fleet;
 use super::guards::ClientGuards;
 use super::history::{Entry, History};
@@ -61,6 +62,8 @@ pub struct State {
     /// The system message that the model got last.
     pub system: Option<String>,
     pub history: History,
+    /// What reports of providers say about the size of requests.
+    pub context_size: ContextSize,
     /// First in, first out. Steering messages wait in a list of their own, for the next model call.
     pub queue: Vec<QueueItem>,
     pub steering: Vec<PendingMessage>,
@@ -303,6 +306,8 @@ pub enum Stage {
     Calling,
     /// The provider of the model takes no requests until then; the model is called again afterwards.
     Waiting { until: Timestamp },
+    /// The request would be too large; room is made before the model is called.
+    MakingRoom,
     /// The model asked for tools.
     Tools(Vec<CallState>),
 }
@@ -329,6 +334,7 @@ impl State {
             added_context: Vec::new(),
             system: None,
             history: History::default(),
+            context_size: ContextSize::default(),
             queue: Vec::new(),
             steering: Vec::new(),
             accepted: VecDeque::new(),
@@ -478,7 +484,7 @@ impl Turn {
     pub fn calls(&self) -> &[CallState] {
         match &self.stage {
             Stage::Tools(calls) => calls,
-            Stage::Calling | Stage::Waiting { .. } => &[],
+            Stage::Calling | Stage::Waiting { .. } | Stage::MakingRoom => &[],
         }
     }
 
@@ -491,7 +497,7 @@ impl Turn {
     pub fn waits_until(&self) -> Option<Timestamp> {
         match self.stage {
             Stage::Waiting { until } if !self.aborting => Some(until),
-            Stage::Waiting { .. } | Stage::Calling | Stage::Tools(_) => None,
+            Stage::Waiting { .. } | Stage::Calling | Stage::MakingRoom | Stage::Tools(_) => None,
         }
     }
 

@@ -8,6 +8,7 @@ mod notice;
 mod permission;
 mod planning;
 pub(crate) mod research;
+pub(crate) mod room;
 pub mod skill;
 
 use loopd_proto::permission::PermissionRequest;
@@ -27,6 +28,7 @@ pub(crate) use planning::{
     plan_not_answered, plan_rejected, still_running,
 };
 pub use planning::{plan_mode, refused_while_planning};
+pub(crate) use room::left_out;
 
 use crate::guards::ClientGuards;
 use crate::tasks::Task;
@@ -249,6 +251,11 @@ pub(crate) const TYPED_KEYS: &str = "Nothing was typed. Deny rules are in force,
 
 /// The result of typing after text that is not known, while deny rules are in force.
 pub(crate) const TYPED_AFTER_UNKNOWN: &str = "Nothing was typed. Deny rules are in force, and the line that this would go on with is not known: keys edited it, or another call types into the same shell. Type {ctrl-c} alone to drop that line, wait for the result, then type one whole line that ends in {enter}.";
+
+/// What the model reads when a hook keeps a call of an MCP tool from being made.
+pub fn denied_by_mcp_hook(why: &str) -> String {
+    format!("A hook did not let this call be made: {why}")
+}
 
 /// The result of a call whose tool was removed between the verdict and the run.
 pub fn tool_is_gone(name: &str) -> String {

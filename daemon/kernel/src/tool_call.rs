@@ -298,19 +298,28 @@ pub enum ToolOrigin {
     BuiltIn,
     /// A client registered the tool and runs it.
     Client,
+    /// An MCP server offers the tool and runs it. The permission names both.
+    Mcp,
+}
+
+/// A tool of an MCP server, by its name there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpToolRef {
+    pub server: String,
+    pub tool: String,
 }
 
 impl ToolOrigin {
     /// Returns the origin of a tool from its permission request. Only tools of clients make
-    /// `CustomTool` requests.
+    /// `CustomTool` requests, only tools of MCP servers `Mcp` requests.
     pub(crate) fn of(permission: &PermissionRequest) -> Self {
         match permission {
             PermissionRequest::CustomTool { .. } => Self::Client,
+            PermissionRequest::Mcp { .. } => Self::Mcp,
             PermissionRequest::Shell { .. }
             | PermissionRequest::Write { .. }
             | PermissionRequest::Read { .. }
             | PermissionRequest::Url { .. }
-            | PermissionRequest::Mcp { .. }
             | PermissionRequest::Hook { .. } => Self::BuiltIn,
         }
     }

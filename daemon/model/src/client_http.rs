@@ -203,7 +203,7 @@ impl HttpCarrier for ClientCarrier {
             let mut exchange = self.http.begin()?;
             let origin = match request.method {
                 HttpMethod::Post => self.origin.as_ref(),
-                HttpMethod::Get => None,
+                HttpMethod::Get | HttpMethod::Delete => None,
             };
             let session = origin.map(|origin| origin.session.as_str());
             let agent = origin.and_then(|origin| origin.agent.as_ref());
@@ -212,6 +212,7 @@ impl HttpCarrier for ClientCarrier {
                 method: match request.method {
                     HttpMethod::Get => "GET",
                     HttpMethod::Post => "POST",
+                    HttpMethod::Delete => "DELETE",
                 },
                 url: request.url.as_str(),
                 headers: &header_lists(&request.headers),

@@ -29,11 +29,12 @@ pub struct HttpRequest {
     pub body: Bytes,
 }
 
-/// The methods that model APIs use.
+/// The methods that model APIs and MCP servers use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpMethod {
     Get,
     Post,
+    Delete,
 }
 
 /// A response whose body is still on its way.

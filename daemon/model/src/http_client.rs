@@ -160,6 +160,7 @@ impl HttpCarrier for HttpClient {
             let method = match request.method {
                 HttpMethod::Get => reqwest::Method::GET,
                 HttpMethod::Post => reqwest::Method::POST,
+                HttpMethod::Delete => reqwest::Method::DELETE,
             };
             let response = pool
                 .request(method, request.url)

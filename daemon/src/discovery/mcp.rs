@@ -1,23 +1,27 @@
-//! Finds MCP servers in configuration files. Starts none and connects to none.
+//! Finds MCP servers in configuration files, in the formats of several programs. Starts none and
+//! connects to none.
+//!
+//! `places` names the files, `files` reads them, `entry` one entry of any format, `variables` replaces
+//! names by values. A mistake in an entry is a [`Problem`] with the file and the entry; other entries
+//! count.
 
-use loopd_proto::parse_error::plain;
-use std::collections::HashSet;
+pub mod entry;
+mod files;
+mod named_files;
+mod places;
+pub mod variables;
+
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-
 use loopd_proto::params::discovery::{McpSource, McpTransport};
+use serde_json::{Map, Value, json};
 
-use super::files::FolderReader;
-use super::{Discovered, Host, Problem};
+pub use self::entry::{EntryTransport, McpEntry, check_name};
+pub use self::files::disabled_names;
+pub use self::places::{McpPlaces, PluginPlace};
 
-/// The files of a workspace, and the member that holds the servers.
-const WORKSPACE_FILES: [(&str, &str); 2] =
-    [(".mcp.json", "mcpServers"), (".vscode/mcp.json", "servers")];
-/// The user's own file, in the home of the daemon.
-const USER_FILE: (&str, &str) = ("mcp-config.json", "mcpServers");
-/// The maximum number of servers in one file.
-const MOST_SERVERS: usize = 500;
+use super::content_hash::ContentHash;
+use super::{Discovered, Problem};
 
 /// A server of a configuration file.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,112 +29,93 @@ pub struct McpDefinition {
     pub name: String,
     pub transport: McpTransport,
     pub source: McpSource,
+    /// The name of the plugin that it belongs to.
+    pub plugin: Option<String>,
     pub enabled: bool,
     pub path: PathBuf,
+    /// The folder that has to be trusted with it; `None` if it is the user's own.
+    pub folder: Option<PathBuf>,
+    /// Where relative paths and `${workspaceFolder}` lead.
+    pub base: PathBuf,
     /// Its entry in the file: command, arguments, address and the rest.
     pub config: Map<String, Value>,
+    pub entry: McpEntry,
+    /// A hash of what it says, and of the files of the project that it names.
+    pub hash: ContentHash,
 }
 
-/// Reads the servers of a workspace, then those of the user. The first one of a name counts.
-pub fn discover(host: &Host, workspace: Option<&Path>) -> Discovered<McpDefinition> {
-    let mut found = Discovered::default();
-    if let Some(folder) = workspace {
-        let reader = FolderReader::within(folder);
-        for (file, member) in WORKSPACE_FILES {
-            let path = folder.join(file);
-            read(&reader, &path, member, McpSource::Workspace, &mut found);
-        }
+impl McpDefinition {
+    /// Reads an entry of a file.
+    fn new(name: String, config: Value, origin: &EntryOrigin) -> Result<Self, Problem> {
+        let wrong = |what: &str| Problem::new(&origin.path, format!("the server `{name}` {what}"));
+        check_name(&name).map_err(|what| wrong(&what))?;
+        let Value::Object(config) = config else {
+            return Err(wrong("has to be an object"));
+        };
+        let entry = McpEntry::read(&config).map_err(|what| wrong(&what))?;
+        let said = json!({"server": name, "config": config});
+        let hash = match &origin.folder {
+            Some(folder) => named_files::hash(&said, &entry, folder, &origin.base),
+            None => ContentHash::of_json(&said),
+        };
+        Ok(Self {
+            transport: entry.kind,
+            source: origin.source,
+            plugin: origin.plugin.clone(),
+            enabled: entry.enabled,
+            path: origin.path.clone(),
+            folder: origin.folder.clone(),
+            base: origin.base.clone(),
+            config,
+            entry,
+            hash,
+            name,
+        })
     }
-    let (file, member) = USER_FILE;
-    let path = host.home.join(file);
-    read(
-        &FolderReader::own(),
-        &path,
-        member,
-        McpSource::User,
-        &mut found,
-    );
-    let mut seen = HashSet::new();
-    found
-        .items
-        .retain(|server| seen.insert(server.name.clone()));
-    found
-}
 
-fn read(
-    reader: &FolderReader,
-    path: &Path,
-    member: &str,
-    source: McpSource,
-    found: &mut Discovered<McpDefinition>,
-) {
-    match entries(reader, path, member) {
-        Ok(servers) => {
-            for (name, entry) in servers {
-                found.add(server(name, entry, path, source).map(Some));
+    /// Says in a few words what it runs or reaches.
+    pub fn shown(&self) -> String {
+        match &self.entry.transport {
+            EntryTransport::Stdio { command, args, .. } => {
+                let words = std::iter::once(command).chain(args);
+                words.map(String::as_str).collect::<Vec<_>>().join(" ")
             }
-        }
-        Err(problem) => found.problems.push(problem),
-    }
-}
-
-fn entries(
-    reader: &FolderReader,
-    path: &Path,
-    member: &str,
-) -> Result<Map<String, Value>, Problem> {
-    let Some(text) = reader.text(path)? else {
-        return Ok(Map::new());
-    };
-    let mut file: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
-        Problem::at(
-            path,
-            error.line().max(1),
-            format!("is not valid JSON: {}", plain(&error)),
-        )
-    })?;
-    match file.remove(member) {
-        None => Ok(Map::new()),
-        Some(Value::Object(servers)) if servers.len() <= MOST_SERVERS => Ok(servers),
-        Some(Value::Object(_)) => {
-            let what = format!("names more than {MOST_SERVERS} servers and is not used");
-            Err(Problem::new(path, what))
-        }
-        Some(_) => {
-            let what = format!("`{member}` has to be an object of servers by name");
-            Err(Problem::new(path, what))
+            EntryTransport::Http { url, .. } => url.clone(),
         }
     }
 }
 
-fn server(
-    name: String,
-    entry: Value,
-    path: &Path,
+/// Where an entry stands.
+#[derive(Debug, Clone)]
+struct EntryOrigin {
+    path: PathBuf,
     source: McpSource,
-) -> Result<McpDefinition, Problem> {
-    let wrong = |what: &str| Problem::new(path, format!("the server `{name}` {what}"));
-    let Value::Object(config) = entry else {
-        return Err(wrong("has to be an object"));
+    plugin: Option<String>,
+    folder: Option<PathBuf>,
+    base: PathBuf,
+}
+
+/// Reads the servers of all places: those of the project, the nearest folder first, then those of the
+/// user, then those of plugins. Of several with the same name all are returned.
+pub fn load(places: &McpPlaces) -> Discovered<McpDefinition> {
+    let mut found = Discovered::default();
+    for folder in places.projects.iter().rev() {
+        files::read_project(folder, places, &mut found);
+    }
+    files::read_user(places, &mut found);
+    for plugin in &places.plugins {
+        files::read_plugin(plugin, places, &mut found);
+    }
+    found
+}
+
+/// Reads the servers that one folder of a project brings.
+pub fn load_folder(folder: &Path) -> Discovered<McpDefinition> {
+    let mut found = Discovered::default();
+    let places = McpPlaces {
+        root: Some(folder.to_owned()),
+        ..McpPlaces::default()
     };
-    let has = |member: &str| config.get(member).is_some_and(Value::is_string);
-    let transport = match config.get("type").and_then(Value::as_str) {
-        Some("stdio" | "local") => McpTransport::Stdio,
-        Some("http" | "streamable-http") => McpTransport::Http,
-        Some("sse") => McpTransport::Sse,
-        Some(_) => return Err(wrong("has a `type` other than stdio, http and sse")),
-        None if has("command") => McpTransport::Stdio,
-        None if has("url") => McpTransport::Http,
-        None => return Err(wrong("has neither a `command` nor a `url`")),
-    };
-    let is_on = |member: &str| config.get(member).and_then(Value::as_bool);
-    let enabled = is_on("enabled").unwrap_or(true) && is_on("disabled") != Some(true);
-    Ok(McpDefinition {
-        name,
-        transport,
-        source,
-        enabled,
-        path: path.to_owned(),
-        config,
-    })
+    files::read_project(folder, &places, &mut found);
+    found
 }

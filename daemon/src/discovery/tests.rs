@@ -22,6 +22,12 @@ fn host(root: &TempDir) -> Host {
     }
 }
 
+fn mcp_places(root: &TempDir, app: &Path) -> mcp::McpPlaces {
+    let user = root.path().join("user").display().to_string();
+    let env = [("HOME".to_owned(), user)].into();
+    mcp::McpPlaces::of(&env, &root.path().join("home"), app, app, Vec::new())
+}
+
 #[cfg(unix)]
 #[test]
 fn links_must_stay_in_their_project_but_the_users_own_may_lead_anywhere() {
@@ -209,7 +215,7 @@ fn servers_come_from_the_workspace_first_and_broken_ones_are_reported() {
         "home/mcp-config.json",
         r#"{"mcpServers": {"docs": {"command": "other"}, "events": {"type": "sse", "url": "http://y"}}}"#,
     );
-    let found = mcp::discover(&host(&root), Some(&app));
+    let found = mcp::load(&mcp_places(&root, &app));
     let told: Vec<_> = found
         .items
         .iter()
@@ -227,6 +233,7 @@ fn servers_come_from_the_workspace_first_and_broken_ones_are_reported() {
         [
             ("docs", McpTransport::Stdio, McpSource::Workspace, true),
             ("off", McpTransport::Http, McpSource::Workspace, false),
+            ("docs", McpTransport::Stdio, McpSource::User, true),
             ("events", McpTransport::Sse, McpSource::User, true),
         ]
     );

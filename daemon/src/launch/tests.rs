@@ -22,6 +22,24 @@ fn children_do_not_inherit_keys() {
     assert_eq!(seen(&launch, ""), ["PATH"]);
 }
 
+#[test]
+fn children_do_not_inherit_a_models_address_with_a_key_and_no_output_shows_it() {
+    let launch = launch(&[
+        ("ANTHROPIC_BASE_URL", "https://gateway.example/v1"),
+        ("DATABASE_URL", "postgres://postgres:postgres@localhost/app"),
+        ("HTTPS_PROXY", "http://me:pass4proxy9@proxy:3128"),
+        (
+            "OPENAI_BASE_URL",
+            "http://user:base-pw-77@127.0.0.1:1/v1?key=url-key-88",
+        ),
+    ]);
+    let kept = ["ANTHROPIC_BASE_URL", "DATABASE_URL", "HTTPS_PROXY"];
+    assert_eq!(seen(&launch, ""), kept);
+    let mut secrets = launch.secret_values();
+    secrets.sort();
+    assert_eq!(secrets, ["base-pw-77", "pass4proxy9", "url-key-88"]);
+}
+
 /// The names that children see, with this configuration file.
 fn seen(launch: &Launch, config: &str) -> Vec<String> {
     let home = tempfile::tempdir().unwrap();

@@ -18,6 +18,7 @@ use super::clients::attach::PendingWork;
 use super::files::FileWriter;
 use super::hooks::SessionHooks;
 use super::journal;
+use super::mcp::SessionMcp;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
 use super::rewind::RewindWork;
@@ -39,6 +40,7 @@ use crate::subagent::CancelledBy;
 use loopd_exec::keep_alive::KeepAliveGuard;
 use loopd_exec::shells::Shells;
 use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
+use loopd_kernel::context_window::ContextWindow;
 use loopd_kernel::decide::decide;
 use loopd_kernel::hook::HookNeeds;
 use loopd_kernel::state::State;
@@ -88,6 +90,9 @@ pub(super) struct Actor {
     /// Earlier versions of the files that tools change, and who waits for a rewind.
     pub(super) rewinding: RewindWork,
     pub(super) hooks: SessionHooks,
+    pub(super) mcp: SessionMcp,
+    /// What the model of the last call takes.
+    pub(super) window: Option<(String, ContextWindow)>,
     /// Since when nobody attends the session and nothing runs in it.
     pub(super) quiet_since: Option<tokio::time::Instant>,
     /// Held while a question is open, so that the daemon waits for a person.
@@ -112,6 +117,7 @@ impl Actor {
         let now = services.clock.now().0;
         let file_masks = FileMasks::default();
         let transcript = Transcript::new(id.clone(), services.session_folder(&id));
+        let mcp = SessionMcp::new(&id, &services, &mailbox);
         #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
         let epoch = services.clock.id().0 as u64;
         Self {
@@ -153,6 +159,8 @@ impl Actor {
             storage: Storage::default(),
             rewinding: RewindWork::default(),
             hooks: SessionHooks::new(transcript),
+            mcp,
+            window: None,
             quiet_since: None,
             asks: None,
         }
@@ -174,6 +182,7 @@ impl Actor {
                 break;
             }
             self.running.forget_ended();
+            self.tell_mcp_news();
         }
         self.end_processes().await;
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
@@ -191,6 +200,7 @@ impl Actor {
         };
         self.subagents.runs().close(by).await;
         self.leave_tree();
+        self.mcp.cell.close().await;
         self.shells.close().await;
         self.close_captures().await;
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
@@ -242,6 +252,10 @@ impl Actor {
                 self.take_command(*command, reply).await
             }
             Message::SendAndWait(wanted) => self.send_and_wait(*wanted).await,
+            Message::Mcp(message) => {
+                self.take_mcp(message).await;
+                Flow::Go
+            }
             Message::Report(command) => self.report(*command).await,
             Message::View(look) => {
                 self.show(look);
@@ -291,13 +305,8 @@ impl Actor {
                 }
                 flow
             }
-            Message::Elicit {
-                request,
-                message,
-                schema,
-                reply,
-            } => {
-                self.elicit(request, message, schema, reply).await;
+            Message::Elicit { asked, reply } => {
+                self.elicit(asked, reply).await;
                 Flow::Go
             }
             Message::RunClientCommand { name, args, reply } => {
@@ -529,6 +538,7 @@ impl Actor {
                 let tool = self.toolset().resolve(name);
                 tool.map(|tool| tool.origin())
             },
+            mcp_tool: &|name| self.toolset().mcp_tool(name),
             inherited: &|| {
                 let subagent = self.state.subagent.as_ref();
                 subagent.map(|_| self.effective_permissions().permissions)

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::{
-    AutoModeSwitch, AutoModeSwitchRequested, ElicitationAction, UserInputRequested,
+    AutoModeSwitch, AutoModeSwitchRequested, ElicitationAction, ElicitationRequested,
+    UserInputRequested,
 };
 use loopd_proto::id::RequestId;
 use serde_json::Value;
@@ -121,17 +122,12 @@ impl Actor {
 
     pub(super) async fn elicit(
         &mut self,
-        request: RequestId,
-        message: String,
-        schema: Value,
+        asked: Box<ElicitationRequested>,
         reply: oneshot::Sender<ElicitationAnswer>,
     ) {
+        let request = asked.request_id.clone();
         self.question_waiters.wants_form(request.clone(), reply);
-        let command = Command::Elicit {
-            request: request.clone(),
-            message,
-            schema,
-        };
+        let command = Command::Elicit(asked);
         if let Err(error) = self.execute(command).await {
             tracing::error!(session = %self.state.id, %error, "a question could not be stored");
             self.question_waiters.withdraw(&request);

@@ -331,7 +331,7 @@ impl Actor {
                 .input_tokens
                 .saturating_add(last.output_tokens)
                 .saturating_add(new),
-            None => input.estimated_tokens(),
+            None => input.size.total(),
         };
         let model = &input.request.model;
         let known = input.route.known_model(model);

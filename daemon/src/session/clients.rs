@@ -62,7 +62,7 @@ impl Clients {
         &self.attachments
     }
 
-    fn offers(&self) -> impl Iterator<Item = &ClientOffer> {
+    pub(super) fn offers(&self) -> impl Iterator<Item = &ClientOffer> {
         self.attachments.iter().map(|attachment| &attachment.offer)
     }
 

@@ -2,6 +2,7 @@
 //! command, also when it panics.
 
 mod model_call;
+mod room;
 mod tool_calls;
 
 use std::time::Duration;
@@ -15,13 +16,16 @@ use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::hooks::{SelectedAgentHooks, report_found};
+use super::mcp::look_and_start;
 use super::skills;
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
 use crate::hook::{HookCell, HookLookup};
+use crate::mcp::McpLookup;
 use crate::skill::{SkillCell, SkillLookup};
 use crate::subagent::CancelledBy;
+use crate::tool::mcp::McpTools;
 use crate::turn::prepare::{self, PrepareInput};
 use crate::turn::route::Route;
 use loopd_kernel::command::{Command, Effect, ModelFailure, Prepared, RememberScope};
@@ -75,6 +79,9 @@ impl Actor {
             } => return Some(self.run_call(turn, call, origin, grant)),
             Effect::AwaitProvider { turn, until } => {
                 return Some(self.await_provider(turn, until));
+            }
+            Effect::KeepOutputs { turn, results } => {
+                return Some(self.keep_outputs(turn, &results));
             }
             Effect::StartGrace(turn) => return Some(grace(turn, self.grace_time())),
             Effect::OpenShellAhead => self.shells.open_spare(&self.agent_command_context()),
@@ -181,6 +188,7 @@ impl Actor {
             self.planning(),
             &self.skills_view(),
         )
+        .with_mcp(McpTools::new(self.mcp.cell.tools()))
     }
 
     /// Runs work beside the actor and reports its result.
@@ -231,6 +239,7 @@ impl Actor {
             self.running.tell_tools(client_tools);
         }
         let lookups = PromptLookups {
+            mcp: self.mcp_lookup(),
             roster: self.roster_lookup(),
             hooks: hook_lookup,
             agent_hooks,
@@ -294,6 +303,7 @@ fn grace(turn: TurnKey, time: Duration) -> Work {
 
 /// What is looked up on disk when messages are prepared.
 struct PromptLookups {
+    mcp: Option<McpLookup>,
     roster: Option<RosterLookup>,
     hooks: Option<HookLookup>,
     agent_hooks: Option<SelectedAgentHooks>,
@@ -333,7 +343,12 @@ async fn prepared(
             roster_lookup.run().await;
         }
     };
-    let (prepared, ()) = tokio::join!(prepare::prepare(input), looked_up);
+    let servers = async {
+        if let Some(lookup) = lookups.mcp {
+            look_and_start(lookup, &reporter).await;
+        }
+    };
+    let (prepared, (), ()) = tokio::join!(prepare::prepare(input), looked_up, servers);
     let (prepared, problems) = prepared?;
     let news = lookups.skill_cell.new_problems(problems);
     skills::report(news, &reporter).await;

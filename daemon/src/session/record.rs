@@ -1,7 +1,8 @@
-//! What lists of sessions show of a session, and telling clients that it changed.
+//! What the list of sessions says about a session, and who is told when that changes.
+
+use crate::client::{Lifecycle, LifecycleMetadata};
 
 use super::actor::Actor;
-use crate::client::{Lifecycle, LifecycleMetadata};
 
 impl Actor {
     pub(super) fn refresh_record(&mut self) {

@@ -315,6 +315,9 @@ fn mask(redaction: &Redaction, outcome: &mut CallOutcome) {
     if let Some(detail) = &mut result.detailed_content {
         redaction.clean_in_place(detail);
     }
+    if let Some(data) = &mut result.structured_content {
+        redaction.clean_value(data);
+    }
     for binary in result.binary_results_for_llm.iter_mut().flatten() {
         if let Some(description) = &mut binary.description {
             redaction.clean_in_place(description);

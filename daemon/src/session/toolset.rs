@@ -1,5 +1,5 @@
-//! The tools that a session offers its model now: the built-in tools and those of its clients,
-//! without those that the configuration filters out. The set is computed when needed and never
+//! The tools that a session offers its model now: the built-in tools, those of its clients and those of
+//! MCP servers, without those that the configuration filters out. The set is computed when needed and never
 //! stored.
 
 use std::collections::BTreeSet;
@@ -12,18 +12,21 @@ use crate::discovery::agents::AgentOrigin;
 use crate::services::Services;
 use crate::skill::SkillView;
 use crate::subagent::definitions::{self, Roster, ToolOrigin};
+use crate::tool::mcp::McpTools;
 use crate::tool::source::{BuiltInTools, ClientTools, ResolvedTool, ToolSource};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::autopilot::{Judgement, Situation, TASK_COMPLETE};
 use loopd_kernel::model::ToolSpec;
 use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::state::State;
+use loopd_kernel::tool_call::McpToolRef;
 
 /// The tools of a session at one moment.
 pub(super) struct Toolset<'a> {
     state: &'a State,
     built_in: BuiltInTools<'a>,
     client: ClientTools<'a>,
+    mcp: McpTools,
     planning: Planning,
 }
 
@@ -64,8 +67,14 @@ impl<'a> Toolset<'a> {
                 agents_off: off.map(Vec::as_slice).unwrap_or_default(),
             },
             client: ClientTools::new(offered.flatten()),
+            mcp: McpTools::new(Vec::new()),
             planning,
         }
+    }
+
+    /// Adds the tools of MCP servers.
+    pub(super) fn with_mcp(self, mcp: McpTools) -> Self {
+        Self { mcp, ..self }
     }
 
     /// Returns the tool with this name.
@@ -97,7 +106,8 @@ impl<'a> Toolset<'a> {
 
     /// Lists the sources in the order in which the model sees their tools.
     fn sources(&self) -> impl Iterator<Item = &dyn ToolSource> {
-        [&self.built_in as &dyn ToolSource, &self.client].into_iter()
+        // Models see those of MCP servers before those of clients.
+        [&self.built_in as &dyn ToolSource, &self.mcp, &self.client].into_iter()
     }
 
     fn offered(&self) -> impl Iterator<Item = (&dyn ToolSource, &str)> {
@@ -123,8 +133,23 @@ impl<'a> Toolset<'a> {
         let counts = match source.origin() {
             ToolOrigin::BuiltIn => !overridden,
             ToolOrigin::Client => overridden || self.built_in.resolve(name).is_none(),
+            ToolOrigin::Mcp => {
+                !self.client.names().contains(&name) && self.built_in.resolve(name).is_none()
+            }
         };
-        counts && lets_through(self.state, name, source.origin())
+        counts
+            && match self
+                .mcp_tool(name)
+                .filter(|_| source.origin() == ToolOrigin::Mcp)
+            {
+                Some(tool) => lets_mcp_through(self.state, name, &tool),
+                None => lets_through(self.state, &[name], source.origin()),
+            }
+    }
+
+    /// Returns the tool of an MCP server that models know by this name.
+    pub(super) fn mcp_tool(&self, name: &str) -> Option<McpToolRef> {
+        self.mcp.reference(name)
     }
 }
 
@@ -142,15 +167,34 @@ fn loads_skills(state: &State, roster: &Roster) -> bool {
     agent.is_some_and(|agent| agent.origin == AgentOrigin::BuiltIn)
 }
 
-/// Returns whether the configuration allows this tool for the current agent.
-fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
+/// Returns whether the configuration allows a tool of an MCP server, by any of its names.
+fn lets_mcp_through(state: &State, name: &str, tool: &McpToolRef) -> bool {
+    let McpToolRef { server, tool } = tool;
+    let names = [
+        name.to_owned(),
+        format!("{server}/{tool}"),
+        format!("{server}/*"),
+        server.clone(),
+        format!("mcp__{server}__{tool}"),
+        format!("mcp__{server}"),
+        format!("mcp__{server}__*"),
+    ];
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    lets_through(state, &names, ToolOrigin::Mcp)
+}
+
+/// Returns whether the configuration allows the tool with these names for the current agent. A list may
+/// use any of them.
+fn lets_through(state: &State, names: &[&str], origin: ToolOrigin) -> bool {
     let options: &SessionOptions = &state.options;
-    let named = |list: &Option<Vec<String>>| {
-        list.as_ref()
-            .is_some_and(|list| list.iter().any(|pattern| matches(pattern, name, origin)))
+    let lists_it = |list: &Option<Vec<String>>| {
+        list.as_ref().is_some_and(|list| {
+            list.iter()
+                .any(|pattern| matches_any(pattern, names, origin))
+        })
     };
-    let excluded = named(&options.excluded_tools);
-    let available = options.available_tools.is_none() || named(&options.available_tools);
+    let excluded = lists_it(&options.excluded_tools);
+    let available = options.available_tools.is_none() || lists_it(&options.available_tools);
     let kept = if options.tool_filter_precedence.as_deref() == Some("available")
         && options.available_tools.is_some()
     {
@@ -158,20 +202,24 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
     } else {
         available && !excluded
     };
-    if origin == ToolOrigin::BuiltIn && name == TASK_COMPLETE {
+    if origin == ToolOrigin::BuiltIn && names.contains(&TASK_COMPLETE) {
         // It belongs to the mode of the session and changes nothing outside, so that a list of tools
         // need not name it.
         return !excluded;
     }
-    if !kept || !scopes_allow(state, name, origin) {
+    if !kept || !scopes_allow(state, names, origin) {
         return false;
     }
     if let Some(profile) = state.subagent.as_ref().map(|own| &own.profile)
         && !profile.fork
     {
         let (tools, off) = (profile.tools.as_deref(), &profile.disallowed_tools);
-        return definitions::allows_subagent(tools, off, name, origin)
-            && definitions::allows(profile.run_tools.as_deref(), &[], name, origin);
+        let run = profile.run_tools.as_deref();
+        return allows_any(tools, off, names, |tools, off, name| {
+            definitions::allows_subagent(tools, off, name, origin)
+        }) && allows_any(run, &[], names, |tools, off, name| {
+            definitions::allows(tools, off, name, origin)
+        });
     }
     let agent = state.agent.as_ref().map(|agent| {
         let mut agents = options.custom_agents.iter().flatten();
@@ -185,33 +233,55 @@ fn lets_through(state: &State, name: &str, origin: ToolOrigin) -> bool {
         Some(tools) => tools.as_ref().is_none_or(|tools| {
             tools
                 .iter()
-                .any(|pattern| pattern == "*" || matches(pattern, name, origin))
+                .any(|pattern| pattern == "*" || matches_any(pattern, names, origin))
         }),
         None => !options.default_agent.as_ref().is_some_and(|agent| {
             agent
                 .excluded_tools
                 .iter()
                 .flatten()
-                .any(|pattern| matches(pattern, name, origin))
+                .any(|pattern| matches_any(pattern, names, origin))
         }),
     }
 }
 
 /// Returns whether everything that the messages of the current run set for it allows this tool.
-fn scopes_allow(state: &State, name: &str, origin: ToolOrigin) -> bool {
-    let allow = |tools: Option<&[String]>| definitions::allows(tools, &[], name, origin);
+fn scopes_allow(state: &State, names: &[&str], origin: ToolOrigin) -> bool {
+    let allow = |tools: Option<&[String]>| {
+        allows_any(tools, &[], names, |tools, off, name| {
+            definitions::allows(tools, off, name, origin)
+        })
+    };
     state.scopes().iter().all(|scope| {
         let of_agent = scope.agent.as_ref().and_then(|it| it.tools.as_deref());
         allow(scope.tools.as_deref()) && allow(of_agent)
     })
 }
 
-/// Matches a tool against a pattern: a name, or `builtin:` / `custom:` followed by a name or `*`.
+/// Returns whether one of the names is allowed and none of them is not.
+fn allows_any(
+    tools: Option<&[String]>,
+    off: &[String],
+    names: &[&str],
+    allows: impl Fn(Option<&[String]>, &[String], &str) -> bool,
+) -> bool {
+    names.iter().any(|name| allows(tools, &[], name))
+        && names
+            .iter()
+            .all(|name| off.is_empty() || allows(None, off, name))
+}
+
+fn matches_any(pattern: &str, names: &[&str], origin: ToolOrigin) -> bool {
+    names.iter().any(|name| matches(pattern, name, origin))
+}
+
+/// Matches a tool against a pattern: a name, or `builtin:`, `custom:` or `mcp:` followed by a name or `*`.
 fn matches(pattern: &str, tool: &str, origin: ToolOrigin) -> bool {
     let names = |name: &str| name == "*" || name == tool;
     match pattern.split_once(':') {
         Some(("builtin", name)) => origin == ToolOrigin::BuiltIn && names(name),
         Some(("custom", name)) => origin == ToolOrigin::Client && names(name),
+        Some(("mcp", name)) => origin == ToolOrigin::Mcp && names(name),
         Some(_) => false,
         None => pattern == tool,
     }

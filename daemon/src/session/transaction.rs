@@ -19,7 +19,7 @@ use super::{Done, SessionError};
 use crate::client::Class;
 use crate::publish::OutgoingEvent;
 use crate::redaction::Redaction;
-use loopd_kernel::command::{Answer, Effect, EffectStart, Step};
+use loopd_kernel::command::{Answer, Command, Effect, EffectStart, RoomNeed, Step};
 
 /// The events and effects of one transaction.
 #[derive(Default)]
@@ -139,6 +139,7 @@ impl Actor {
         self.write(steps, &mut written)?;
         let own = written.outgoing.len();
         self.decide_within(&mut written)?;
+        self.make_room_within(&mut written)?;
         let commit = (!written.events.is_empty()).then(|| {
             self.refresh_record();
             self.services.store.append(Batch {
@@ -272,6 +273,25 @@ impl Actor {
                     return Err(SessionError::Faulted(self.state.id.clone()));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Lets the kernel make room for a model call that is about to go out, if its request is large.
+    /// The events of this transaction belong to the request, so that this comes after them.
+    fn make_room_within(&mut self, written: &mut Written) -> Result<(), SessionError> {
+        let is_call = |effect: &Effect| matches!(effect, Effect::CallModel(_));
+        let Some(at) = written.before.iter().position(is_call) else {
+            return Ok(());
+        };
+        let request = self.request_facts();
+        if !request.is_large() {
+            return Ok(());
+        }
+        if let Effect::CallModel(turn) = written.before.remove(at) {
+            let need = Command::MakeRoom(Box::new(RoomNeed { turn, request }));
+            let decision = self.decide(need)?;
+            self.write(decision.steps, written)?;
         }
         Ok(())
     }

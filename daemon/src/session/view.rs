@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loopd_proto::session::{ClientCommand, SessionOptions};
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::SessionError;
@@ -10,6 +11,7 @@ use super::actor::Actor;
 use super::subagents::tree::Tree;
 use super::todos::SqlCell;
 use crate::launch::Launch;
+use crate::mcp::{McpCell, McpLookup};
 use crate::publish::Audience;
 use crate::publish::recent::Recent;
 use crate::redaction::Redaction;
@@ -60,6 +62,14 @@ pub struct View<'a> {
     pub audience: &'a Audience,
     /// The secrets that what the session says must not show.
     pub redaction: &'a dyn Fn() -> Redaction,
+    /// The MCP servers of the session.
+    pub mcp: &'a McpCell,
+    /// Returns what finds the MCP servers; `None` if there are none.
+    pub mcp_lookup: &'a dyn Fn() -> Option<McpLookup>,
+    /// What a client said about itself to the user interfaces of tools.
+    pub app_context: &'a Map<String, Value>,
+    /// Whether a client shows the user interfaces of tools.
+    pub mcp_apps: bool,
 }
 
 /// Reads a session, or learns why its log cannot be read.
@@ -84,6 +94,7 @@ impl Actor {
             redaction
         };
         let captures = || (self.captures(), self.workspace());
+        let mcp_lookup = || self.mcp_lookup();
         let commands = || self.clients.commands().cloned().collect();
         look(Ok(&View {
             state: &self.state,
@@ -109,6 +120,10 @@ impl Actor {
             captures: &captures,
             audience: self.clients.audience(),
             redaction: &redaction,
+            mcp: &self.mcp.cell,
+            mcp_lookup: &mcp_lookup,
+            app_context: &self.mcp.app_context,
+            mcp_apps: self.clients.offers().any(|offer| offer.request_mcp_apps),
         }));
     }
 }

@@ -96,6 +96,15 @@ impl AssessContext {
     }
 }
 
+/// What a tool shows while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Partial {
+    /// A part of its output.
+    Output(String),
+    /// How far it is, in words.
+    Progress(String),
+}
+
 /// What a tool gets when it runs: the context of the assessment, and what it needs to act.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
@@ -106,8 +115,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Access to the network; `None` once the launch that provides it has ended.
     pub web: Option<Web>,
-    /// The channel for partial output while the tool runs. If it is full, output is dropped.
-    pub partial: mpsc::Sender<String>,
+    /// The channel for what the tool shows while it runs. If it is full, that is dropped.
+    pub partial: mpsc::Sender<Partial>,
     /// The shells of the session and their commands.
     pub shells: Shells,
     /// The sub-agents of the session.

@@ -26,7 +26,7 @@ use loopd_kernel::todos::TodoInput;
 use loopd_proto::event::todo::TodoList;
 
 use super::todo::{SqlAnswer, TodoAccess, TodoFailure};
-use super::{AssessContext, DynTool, Need, Outcome, ShellLookup, ToolContext};
+use super::{AssessContext, DynTool, Need, Outcome, Partial, ShellLookup, ToolContext};
 
 /// What the shells told the session.
 #[derive(Default)]
@@ -85,7 +85,7 @@ impl TodoAccess for NoTodos {
 
 pub(super) struct Fixture {
     pub(super) context: ToolContext,
-    pub(super) partial: mpsc::Receiver<String>,
+    pub(super) partial: mpsc::Receiver<Partial>,
     pub(super) noted: Arc<Noted>,
     _root: TempDir,
 }

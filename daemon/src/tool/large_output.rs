@@ -90,7 +90,8 @@ pub(super) async fn create(scratch: &Path) -> io::Result<(File, PathBuf)> {
     Ok((options.open(&path).await?, path))
 }
 
-async fn save(bytes: &[u8], scratch: &Path) -> io::Result<PathBuf> {
+/// Saves an output to a file of its own.
+pub async fn save(bytes: &[u8], scratch: &Path) -> io::Result<PathBuf> {
     let (mut file, path) = create(scratch).await?;
     file.write_all(bytes).await?;
     file.flush().await?;

@@ -1,4 +1,4 @@
-//! The sources of tools: the daemon and its clients. Each source lists its tools and resolves a
+//! The sources of tools: the daemon, its clients and MCP servers (`tool/mcp.rs`). Each source lists its tools and resolves a
 //! name to what runs a call. `session/toolset.rs` combines the sources of a session.
 
 use std::borrow::Cow;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::ask_user::ASK_USER;
 use super::catalog::Catalog;
 use super::exit_plan_mode::EXIT_PLAN_MODE;
+use super::mcp::McpTool;
 use super::report_intent::REPORT_INTENT;
 use super::skill::SKILL;
 use super::task::TASK;
@@ -46,6 +47,7 @@ pub enum ResolvedTool {
         skip_permission: bool,
         claim: ToolClaim,
     },
+    Mcp(Arc<McpTool>),
 }
 
 impl ResolvedTool {
@@ -53,13 +55,15 @@ impl ResolvedTool {
         match self {
             Self::BuiltIn(_) => ToolOrigin::BuiltIn,
             Self::Client { .. } => ToolOrigin::Client,
+            Self::Mcp(_) => ToolOrigin::Mcp,
         }
     }
 
     /// Returns what the tool says about itself.
     pub fn claim(&self) -> ToolClaim {
         match self {
-            Self::BuiltIn(_) => ToolClaim::Nothing,
+            // The request of an MCP tool says whether it only reads.
+            Self::BuiltIn(_) | Self::Mcp(_) => ToolClaim::Nothing,
             Self::Client { claim, .. } => *claim,
         }
     }
@@ -68,6 +72,7 @@ impl ResolvedTool {
     pub async fn need(&self, arguments: &Value, context: &AssessContext) -> Need {
         match self {
             Self::BuiltIn(tool) => tool.need(arguments, context).await,
+            Self::Mcp(tool) => tool.need(arguments, context).await,
             // In plan mode a tool that may change something is asked about all the same.
             Self::Client {
                 skip_permission: true,

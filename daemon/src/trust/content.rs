@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use loopd_proto::params::discovery::McpSource;
 use serde_json::{Value, json};
 
 use crate::discovery::agents::{self, AgentDefinition};
@@ -10,7 +9,7 @@ use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{self, GuardRecord, HookDefinition, HookPlaces, PROJECT_SETTINGS};
 use crate::discovery::settings_rules::permissions_hash;
 use crate::discovery::skills::{self, SkillPlaces};
-use crate::discovery::{Host, Problem, commands, mcp};
+use crate::discovery::{Problem, commands, mcp};
 use crate::regular_file;
 
 /// The largest settings that are read.
@@ -211,26 +210,18 @@ impl ProjectContent {
     }
 
     fn add_servers(&mut self, folder: &Path) {
-        let found = mcp::discover(&Host::default(), Some(folder));
+        let found = mcp::load_folder(folder);
         self.problems.extend(found.problems);
         let servers = found.items.into_iter();
-        let servers = servers.filter(|server| server.source == McpSource::Workspace);
-        self.items.extend(servers.map(|server| {
-            let config = Value::Object(server.config);
-            let word = |member: &str| config.get(member).and_then(Value::as_str);
-            let args = config.get("args").and_then(Value::as_array);
-            let args = args.into_iter().flatten().filter_map(Value::as_str);
-            let command: Vec<&str> = word("command").into_iter().chain(args).collect();
-            ContentItem {
-                kind: ContentKind::McpServer,
-                folder: folder.to_owned(),
-                file: server.path,
-                line: None,
-                detail: word("url").map_or_else(|| command.join(" "), str::to_owned),
-                hash: ContentHash::of_json(&json!({"server": server.name, "config": config})),
-                guard: None,
-                name: server.name,
-            }
+        self.items.extend(servers.map(|server| ContentItem {
+            kind: ContentKind::McpServer,
+            folder: folder.to_owned(),
+            line: None,
+            detail: server.shown(),
+            hash: server.hash,
+            guard: None,
+            file: server.path,
+            name: server.name,
         }));
     }
 

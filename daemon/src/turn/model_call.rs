@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use loopd_proto::event::Ephemeral;
+use loopd_proto::event::fact::CountedTokens;
 use loopd_proto::event::session::UsageInfo;
 use loopd_proto::event::turn::{
     MessageDelta, MessageStart, ModelCallStart, ReasoningDelta, StreamingDelta, TurnRetry,
@@ -16,14 +17,12 @@ use super::strip_images;
 use crate::publish::{Audience, say};
 use crate::services::Services;
 use loopd_kernel::command::{Command, ModelReplied};
-use loopd_kernel::context::estimate_tokens;
+use loopd_kernel::context_size::RequestSize;
+use loopd_kernel::context_window::ContextWindow;
 use loopd_kernel::model::{ModelMessage, ModelRequest};
 use loopd_kernel::state::TurnKey;
 use loopd_model::DeltaSink;
 use loopd_model::retry::{RetryNotice, RetrySink, call_with_retries};
-
-/// The context size that is assumed for a model that does not state one.
-const DEFAULT_CONTEXT: u64 = 128_000;
 
 /// How many bytes arrive between two progress events.
 const PROGRESS_STEP: u64 = 4 * 1024;
@@ -37,14 +36,11 @@ pub struct ModelCallInput {
     pub audience: Audience,
     pub services: Arc<Services>,
     pub route: Route,
-    pub conversation_tokens: u64,
-}
-
-impl ModelCallInput {
-    /// Estimates the input tokens of the request.
-    pub fn estimated_tokens(&self) -> u64 {
-        usage_info(self).current_tokens
-    }
+    /// What the request has by our own count.
+    pub counted: CountedTokens,
+    /// What it will have by the model's.
+    pub size: RequestSize,
+    pub window: ContextWindow,
 }
 
 /// Makes the call; always ends in a reply or a failure. After a failure the call can be made again
@@ -114,6 +110,7 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
                 tool_count: request.tools.len() as u64,
                 initiator: initiator(request),
                 nano_usd,
+                counted: input.counted,
             }))
         }
         Err(error) => {
@@ -145,30 +142,13 @@ fn fraction(id: u128) -> f64 {
 }
 
 fn usage_info(input: &ModelCallInput) -> UsageInfo {
-    let system = match input.request.messages.first() {
-        Some(ModelMessage::System(text)) => estimate_tokens(text),
-        _ => 0,
-    };
-    let tools = input
-        .request
-        .tools
-        .iter()
-        .map(|tool| {
-            estimate_tokens(&tool.description) + estimate_tokens(&tool.parameters.to_string())
-        })
-        .sum();
-    let limit = input
-        .route
-        .known_model(&input.request.model)
-        .and_then(|model| model.max_context_tokens)
-        .unwrap_or(DEFAULT_CONTEXT);
     UsageInfo {
-        token_limit: limit,
-        current_tokens: system + tools + input.conversation_tokens,
+        token_limit: input.window.limit,
+        current_tokens: input.size.total(),
         messages_length: input.request.messages.len() as u64,
-        system_tokens: system,
-        conversation_tokens: input.conversation_tokens,
-        tool_definitions_tokens: tools,
+        system_tokens: input.size.system,
+        conversation_tokens: input.size.conversation,
+        tool_definitions_tokens: input.size.tools,
         is_initial: input.turn.number == 0,
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loopd_proto::event::Ephemeral;
-use loopd_proto::event::tool::{BinaryResult, ToolPartial, ToolResult};
+use loopd_proto::event::tool::{BinaryResult, ToolPartial, ToolProgress, ToolResult};
 use loopd_proto::id::{EventId, SessionId};
 use loopd_proto::permission::PermissionRequest;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::publish::{Audience, say};
 use crate::redaction::{Pieces, Redaction};
 use crate::services::Services;
-use crate::tool::{DynTool, Need, Outcome, Status, ToolContext};
+use crate::tool::{DynTool, Need, Outcome, Partial, Status, ToolContext};
 use loopd_kernel::autopilot::TASK_COMPLETE;
 use loopd_kernel::command::{CallNeed, CallOutcome, CallStatusReport};
 use loopd_kernel::model::ToolCall;
@@ -24,7 +24,7 @@ pub struct CallInput {
     pub call: ToolCall,
     pub grant: Grant,
     pub context: ToolContext,
-    pub partial: mpsc::Receiver<String>,
+    pub partial: mpsc::Receiver<Partial>,
     pub session: SessionId,
     pub tip: Option<EventId>,
     pub audience: Audience,
@@ -71,19 +71,26 @@ pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
         outcome
     };
     let pass_on = async {
-        let show = |output: String| {
-            if output.is_empty() {
-                return;
-            }
-            let event = Ephemeral::ToolPartial(ToolPartial {
-                tool_call_id: id.clone(),
-                partial_output: output,
-            });
+        let tell = |event: Ephemeral| {
             say(&services.clock, &audience, &session, tip.clone(), &event);
         };
-        let mut pieces = Pieces::new(redaction);
-        while let Some(output) = partial.recv().await {
-            show(pieces.next(&output));
+        let show = |output: String| {
+            if !output.is_empty() {
+                tell(Ephemeral::ToolPartial(ToolPartial {
+                    tool_call_id: id.clone(),
+                    partial_output: output,
+                }));
+            }
+        };
+        let mut pieces = Pieces::new(redaction.clone());
+        while let Some(partial) = partial.recv().await {
+            match partial {
+                Partial::Output(output) => show(pieces.next(&output)),
+                Partial::Progress(text) => tell(Ephemeral::ToolProgress(ToolProgress {
+                    tool_call_id: id.clone(),
+                    progress_message: redaction.clean(&text).into_owned(),
+                })),
+            }
         }
         show(pieces.rest());
     };
@@ -100,16 +107,13 @@ pub fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutco
         )),
         _ => outcome.facts,
     };
-    let images: Vec<BinaryResult> = outcome
-        .images
-        .into_iter()
-        .map(|image| BinaryResult {
-            kind: "image".to_owned(),
-            data: image.base64,
-            mime_type: image.media_type,
-            description: Some(texts::image_at(&image.path)),
-        })
-        .collect();
+    let images = outcome.images.into_iter().map(|image| BinaryResult {
+        kind: "image".to_owned(),
+        data: image.base64,
+        mime_type: image.media_type,
+        description: Some(texts::image_at(&image.path)),
+    });
+    let binaries: Vec<BinaryResult> = images.chain(outcome.binaries).collect();
     let status = match outcome.status {
         Status::Success => CallStatusReport::Success,
         Status::Failure => CallStatusReport::Failure {
@@ -129,7 +133,8 @@ pub fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutco
                 Status::Failure | Status::ShellGone | Status::Interrupted => None,
             },
             content: outcome.text,
-            binary_results_for_llm: (!images.is_empty()).then_some(images),
+            binary_results_for_llm: (!binaries.is_empty()).then_some(binaries),
+            structured_content: outcome.structured,
         },
         status,
         telemetry,

@@ -134,6 +134,15 @@ pub struct ElicitationRequested {
     pub mode: Option<String>,
     #[serde(default, deserialize_with = "crate::json::present")]
     pub requested_schema: Option<Value>,
+    /// The call that the question belongs to.
+    #[serde(default)]
+    pub tool_call_id: Option<ToolCallId>,
+    /// The MCP server that asks.
+    #[serde(default)]
+    pub elicitation_source: Option<String>,
+    /// The page to visit, in place of a form.
+    #[serde(default)]
+    pub url: Option<String>,
 }
 
 /// What a person did with a form.

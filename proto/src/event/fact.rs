@@ -343,6 +343,18 @@ pub struct UsageRecorded {
     /// The cost in billionths of a US dollar; 0 if the model has no price.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nano_usd: u64,
+    /// What the request had by our own count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedTokens>,
+}
+
+/// The tokens of a request by our own count, which differs from that of its model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedTokens {
+    pub system: u64,
+    /// The definitions of the tools.
+    pub tools: u64,
+    pub conversation: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]

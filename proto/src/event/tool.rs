@@ -17,6 +17,11 @@ pub struct ToolStart {
     pub arguments: Option<Value>,
     pub model: Option<String>,
     pub turn_id: Option<String>,
+    /// The MCP server that the tool belongs to, and its name there.
+    #[serde(default)]
+    pub mcp_server_name: Option<String>,
+    #[serde(default)]
+    pub mcp_tool_name: Option<String>,
 }
 
 /// The one result of a tool call.
@@ -47,11 +52,14 @@ pub struct ToolResult {
     pub detailed_content: Option<String>,
     /// Images that the model gets after the result.
     pub binary_results_for_llm: Option<Vec<BinaryResult>>,
+    /// The result as data, as an MCP server sent it.
+    #[serde(default, deserialize_with = "crate::json::present")]
+    pub structured_content: Option<Box<Value>>,
 }
 
 /// Binary data of a result.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BinaryResult {
     /// `image`, or `resource` for anything else.
@@ -77,6 +85,14 @@ pub struct ToolError {
 pub struct ToolPartial {
     pub tool_call_id: ToolCallId,
     pub partial_output: String,
+}
+
+/// How far a call is, in words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolProgress {
+    pub tool_call_id: ToolCallId,
+    pub progress_message: String,
 }
 
 /// A client is asked to run one of its tools.

@@ -85,6 +85,7 @@ pub struct AssistantMessage {
 }
 
 /// A tool call as the model asked for it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolRequest {
@@ -93,6 +94,11 @@ pub struct ToolRequest {
     pub arguments: Value,
     #[serde(rename = "type")]
     pub kind: String,
+    /// The MCP server that the tool belongs to, and its name there.
+    #[serde(default)]
+    pub mcp_server_name: Option<String>,
+    #[serde(default)]
+    pub mcp_tool_name: Option<String>,
 }
 
 #[skip_serializing_none]

@@ -1,5 +1,6 @@
 //! Methods that find skills, agents, instructions and MCP servers on disk.
 
+pub use crate::event::mcp::{McpSource, McpTransport};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -204,23 +205,6 @@ pub struct McpServers {
     pub servers: Vec<McpServer>,
 }
 
-/// The transport of an MCP server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum McpTransport {
-    Stdio,
-    Http,
-    Sse,
-}
-
-/// Which configuration names a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum McpSource {
-    User,
-    Workspace,
-}
-
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -229,6 +213,7 @@ pub struct McpServer {
     #[serde(rename = "type")]
     pub transport: Option<McpTransport>,
     pub source: McpSource,
+    pub source_plugin: Option<String>,
     pub enabled: bool,
 }
 

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::id::SessionId;
 use crate::json::group;
 use crate::session::{
-    AutopilotOptions, CapabilitiesOverride, SessionLimits, SessionOptions, refuse_unknown,
+    AutopilotOptions, CapabilitiesOverride, EnvValueMode, SessionLimits, SessionOptions,
+    refuse_unknown,
 };
 
 /// A change of options. Only the options that it names change.
@@ -78,6 +79,8 @@ impl<'de> Deserialize<'de> for OptionsParams {
             disabled_skills: Option<Vec<String>>,
             enable_skills: Option<bool>,
             agent_directories: Option<Vec<String>>,
+            disabled_mcp_servers: Option<Vec<String>>,
+            env_value_mode: Option<EnvValueMode>,
         }
         let object = Box::<RawValue>::deserialize(deserializer)?;
         refuse_unknown(&object)?;
@@ -108,6 +111,8 @@ impl<'de> Deserialize<'de> for OptionsParams {
                     disabled_skills: same.disabled_skills,
                     enable_skills: same.enable_skills,
                     agent_directories: same.agent_directories,
+                    disabled_mcp_servers: same.disabled_mcp_servers,
+                    env_value_mode: same.env_value_mode,
                     ..SessionOptions::default()
                 },
                 no_limits: members.get("sessionLimits") == Some(&Value::Null),

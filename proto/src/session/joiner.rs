@@ -36,6 +36,9 @@ impl SessionOptions {
             }
             taken.providers = (all != *ours).then_some(all);
         }
+        if known.mcp_servers.is_none() {
+            taken.mcp_servers.clone_from(&self.mcp_servers);
+        }
         let kept = self.differing(&known.clone().updated_by(taken.clone()));
         JoinerOptions { taken, kept }
     }
@@ -57,8 +60,11 @@ impl SessionOptions {
     /// Names the options that are set here and differ from `known`, secrets aside. The name of the
     /// client is its own, and the working directory is compared by whoever resolves it.
     fn differing(self, known: &Self) -> Vec<&'static str> {
-        let (theirs, ours) = (self.stripped(), known.clone().stripped());
         let mut names = Vec::new();
+        if self.mcp_servers.is_some() && self.mcp_servers != known.mcp_servers {
+            names.push("mcpServers");
+        }
+        let (theirs, ours) = (self.stripped(), known.clone().stripped());
         macro_rules! compare {
             ($($field:ident $name:literal),* $(,)?) => {$(
                 if theirs.$field.is_some() && theirs.$field != ours.$field {
@@ -101,6 +107,8 @@ impl SessionOptions {
             plugin_directories "pluginDirectories",
             include_sub_agent_streaming_events "includeSubAgentStreamingEvents",
             autopilot "autopilot",
+            disabled_mcp_servers "disabledMcpServers",
+            env_value_mode "envValueMode",
         );
         names
     }

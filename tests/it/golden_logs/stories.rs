@@ -7,6 +7,7 @@ mod autopilot;
 mod budgets;
 mod changed_queue;
 mod changed_rules;
+mod context;
 mod fleet;
 mod hooks;
 mod modes;
@@ -60,6 +61,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("fleet", fleet::fleet().boxed_local()),
         ("skills", skills::skills().boxed_local()),
         ("rewind", rewind::rewind().boxed_local()),
+        ("pruned", context::pruned().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),

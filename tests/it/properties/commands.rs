@@ -9,7 +9,7 @@ use loopd_kernel::model::{AssistantTurn, ModelReply, ToolCall};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::texts;
 use loopd_kernel::tool_call::{Ahead, ToolOrigin, UserQuestion};
-use loopd_proto::event::fact::{ClientRef, NamedBy, PendingCommand, PendingMessage};
+use loopd_proto::event::fact::{ClientRef, CountedTokens, NamedBy, PendingCommand, PendingMessage};
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::id::{MessageId, ToolCallId};
@@ -51,6 +51,7 @@ impl Work {
             | Effect::OpenShellAhead
             | Effect::CancelTurn
             | Effect::AwaitProvider { .. }
+            | Effect::KeepOutputs { .. }
             | Effect::AskClients(_)
             | Effect::Withdraw(_)
             | Effect::Resolve { .. }
@@ -239,6 +240,7 @@ pub(super) fn replied(turn: &TurnKey, reply: Reply) -> Command {
         tool_count: 1,
         initiator: "user",
         nano_usd: 0,
+        counted: CountedTokens::default(),
     }))
 }
 

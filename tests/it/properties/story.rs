@@ -107,6 +107,7 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::OpenShellAhead
         | Effect::CancelTurn
         | Effect::AwaitProvider { .. }
+        | Effect::KeepOutputs { .. }
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
         | Effect::PartDecided { .. }

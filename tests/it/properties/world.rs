@@ -94,6 +94,7 @@ impl World {
             bypass: false,
             settings: None,
             home: "/home/user/.loopd",
+            mcp_tool: &|_| None,
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
             can_switch_model: false,

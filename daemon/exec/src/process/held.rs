@@ -399,7 +399,7 @@ impl CommandPipes {
                 pipes.output = Some(ours);
                 pipes.theirs = vec![theirs];
             }
-            Io::Piped => {
+            Io::Piped | Io::Served => {
                 let (reader, writer) = io::pipe().map_err(SpawnError::Pipe)?;
                 let input = pipe::Sender::from_owned_fd(writer.into());
                 let (ours, theirs) = output().map_err(SpawnError::Pipe)?;

@@ -25,9 +25,9 @@ pub struct OwnedProcess {
     pub output: Option<OutputPipe>,
     /// Standard output, where it is a socket (`Io::Given`).
     pub output_socket: Option<OutputSocket>,
-    /// Standard error, with `Io::Piped` and `Io::Given`.
+    /// Standard error, with `Io::Piped`, `Io::Served` and `Io::Given`.
     pub errors: Option<OutputPipe>,
-    /// Standard input, with `Io::Piped`.
+    /// Standard input, with `Io::Piped` and `Io::Served`.
     pub input: Option<InputPipe>,
     /// The socket to the command, with `Io::Terminal`.
     #[cfg(unix)]

@@ -174,7 +174,7 @@ fn wire(command: &mut Command, spawn: &Spawn, pipes: &mut PipeEnds) -> Result<()
             pipes.output = Some(group::output(reader).map_err(SpawnError::Pipe)?);
             command.stdin(Stdio::null()).stdout(writer).stderr(errors);
         }
-        Io::Piped | Io::Given { .. } => {
+        Io::Piped | Io::Served | Io::Given { .. } => {
             let (reader, writer) = io::pipe().map_err(SpawnError::Pipe)?;
             pipes.output = Some(group::output(reader).map_err(SpawnError::Pipe)?);
             command.stdout(writer);

@@ -26,6 +26,7 @@ pub(super) fn rewound(state: &mut State, rewound: &Rewound) {
         return;
     }
     state.history.take_back_to(rewound.target.position);
+    state.context_size.conversation_changed();
     state.tip.clone_from(&rewound.target.tip);
     state.visible = rewound.target.kept;
     state.added_context.clear();

@@ -104,6 +104,7 @@ pub(super) fn finished(state: &mut State, complete: &ToolComplete) {
         call: complete.tool_call_id.clone(),
         text,
         interrupted: code == Some(texts::INTERRUPTED_CODE),
+        pruned: false,
     });
     let binaries = complete
         .result
@@ -133,11 +134,14 @@ pub(super) fn intended(state: &mut State, start: &ToolStart) {
         return;
     }
     call.arguments.clone_from(arguments);
-    let said = state.history.last_assistant_mut();
-    let mut calls = said.into_iter().flat_map(|said| &mut said.calls);
-    if let Some(said) = calls.find(|said| said.id == start.tool_call_id) {
-        said.arguments.clone_from(arguments);
-    }
+    state.history.change_last_assistant(|said| {
+        let mut calls = said.calls.iter_mut();
+        let said = calls.find(|said| said.id == start.tool_call_id);
+        said.is_some_and(|said| {
+            said.arguments.clone_from(arguments);
+            true
+        })
+    });
 }
 
 /// Moves the call on that waited for its guards with this question.

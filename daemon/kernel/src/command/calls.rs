@@ -6,6 +6,9 @@ use loopd_proto::id::TaskId;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
+use crate::hook::HookVerdict;
+use crate::model::ToolCall;
+use crate::state::TurnKey;
 use crate::texts;
 
 /// How a tool call ended, in the terms of the log.
@@ -68,4 +71,13 @@ impl CallOutcome {
             skill: None,
         }
     }
+}
+
+/// A call whose MCP server was not there when it was assessed.
+#[derive(Debug)]
+pub struct AssessAgain {
+    pub turn: TurnKey,
+    pub call: ToolCall,
+    /// What the hooks said about the call.
+    pub hooks: HookVerdict,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use loopd_proto::attachment::Attachment;
-use loopd_proto::event::fact::ClientRef;
+use loopd_proto::event::fact::{ClientRef, CountedTokens};
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::event::skill::SkillInvoked;
 use loopd_proto::id::MessageId;
@@ -110,6 +110,8 @@ pub struct ModelReplied {
     pub initiator: &'static str,
     /// The cost in billionths of a US dollar; 0 if the model has no price.
     pub nano_usd: u64,
+    /// What the request had by our own count.
+    pub counted: CountedTokens,
 }
 
 /// A model call that could not start or did not complete.

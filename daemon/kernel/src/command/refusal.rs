@@ -1,4 +1,4 @@
-//! Why commands are refused, in words for who sent them.
+//! Why a command is refused.
 
 use loopd_proto::id::{MessageId, SessionId, TaskId};
 

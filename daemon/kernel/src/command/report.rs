@@ -41,6 +41,8 @@ impl Command {
             | Self::ClientsLeft
             | Self::GraceOver { .. }
             | Self::WaitOver { .. }
+            | Self::MakeRoom(_)
+            | Self::OutputsKept { .. }
             | Self::AgentSpent(_)
             | Self::TimeUp
             | Self::Prepared(_)
@@ -55,6 +57,7 @@ impl Command {
             | Self::HoldGuardFolders(_)
             | Self::LiftGuards(_)
             | Self::Assessed(_)
+            | Self::AssessAgain(_)
             | Self::HooksAnswered { .. }
             | Self::StopAnswered(_)
             | Self::HooksNoted { .. }
@@ -103,6 +106,7 @@ impl Command {
             | Self::SetModel(_)
             | Self::SetReasoningEffort { .. }
             | Self::UpdateOptions(_)
+            | Self::SwitchMcpServer(..)
             | Self::ChangePermissions(_)
             | Self::SelectAgent(_)
             | Self::PlanChanged(_)

@@ -153,3 +153,10 @@ pub enum LogLevel {
     Warning,
     Error,
 }
+
+/// Whether an MCP server is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum McpSwitch {
+    On,
+    Off,
+}

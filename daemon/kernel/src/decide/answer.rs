@@ -399,7 +399,7 @@ pub(super) fn user_input(
         result: ToolResult {
             detailed_content: Some(text.clone()),
             content: text,
-            binary_results_for_llm: None,
+            ..ToolResult::default()
         },
         telemetry: None,
         delivered: Vec::new(),
@@ -410,13 +410,7 @@ pub(super) fn user_input(
 }
 
 /// Asks people to fill in a form.
-pub(super) fn elicit(request: RequestId, message: String, schema: Value) -> Decision {
-    let asked = ElicitationRequested {
-        request_id: request,
-        message,
-        mode: None,
-        requested_schema: Some(schema),
-    };
+pub(super) fn elicit(asked: ElicitationRequested) -> Decision {
     let mut decision = Decision::default();
     decision
         .store(Durable::Asked(Asked::Elicitation(asked.clone())))

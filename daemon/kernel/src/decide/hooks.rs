@@ -23,7 +23,7 @@ use crate::policy::grant::Grant;
 use crate::policy::{Verdict, asked, judge};
 use crate::state::{State, Turn, TurnKey};
 use crate::texts;
-use crate::tool_call::{CallReport, CallStage};
+use crate::tool_call::{CallReport, CallStage, McpToolRef};
 
 /// Starts a call that hooks have decided about, or records why it does not start.
 pub(super) fn guarded(state: &State, guarded: Guarded, env: &DecideEnv<'_>) -> Decision {
@@ -46,7 +46,8 @@ pub(super) fn guarded(state: &State, guarded: Guarded, env: &DecideEnv<'_>) -> D
         running.arguments = arguments;
     }
     if !is_started || is_changed {
-        decision.store(started(turn, &running));
+        let mcp = (env.mcp_tool)(&running.name);
+        decision.store(started(turn, &running, mcp));
     }
     for text in guarded.context {
         decision.store(Durable::ContextAdded(ContextAdded {
@@ -74,13 +75,15 @@ pub(super) fn guarded(state: &State, guarded: Guarded, env: &DecideEnv<'_>) -> D
 }
 
 /// Builds the event that records the intent to run a call.
-pub(super) fn started(turn: &Turn, call: &ToolCall) -> Durable {
+pub(super) fn started(turn: &Turn, call: &ToolCall, mcp: Option<McpToolRef>) -> Durable {
     Durable::ToolStart(ToolStart {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         arguments: Some(call.arguments.clone()),
         model: None,
         turn_id: Some(turn.key.turn_id()),
+        mcp_server_name: mcp.as_ref().map(|it| it.server.clone()),
+        mcp_tool_name: mcp.map(|it| it.tool),
     })
 }
 

@@ -16,7 +16,8 @@ use loopd_proto::session::{Mode, SessionOptions};
 use super::{guard_folders, limits, plan};
 use crate::changed_shells::command_of;
 use crate::command::{
-    AgentChoice, AgentPick, Answer, DecideEnv, Decision, LogLevel, ModelChoice, Refusal, Step,
+    AgentChoice, AgentPick, Answer, DecideEnv, Decision, LogLevel, McpSwitch, ModelChoice, Refusal,
+    Step,
 };
 use crate::state::{State, Turn};
 use crate::texts;
@@ -208,6 +209,21 @@ pub(super) fn options(state: &State, patch: &OptionsPatch, env: &DecideEnv<'_>) 
     configure(state, &mut decision, options, cwd);
     named_model(state, &mut decision, &patch.options);
     limits::changed(state, &mut decision, session_limits, env);
+    decision.answer = Answer::Accepted(!decision.steps.is_empty());
+    decision
+}
+
+/// Lets the session use an MCP server or do without it.
+pub(super) fn mcp_server(state: &State, name: String, switch: McpSwitch) -> Decision {
+    let mut decision = Decision::default();
+    let mut options = state.options.clone();
+    let off = options.disabled_mcp_servers.get_or_insert_default();
+    off.retain(|it| *it != name);
+    match switch {
+        McpSwitch::On => {}
+        McpSwitch::Off => off.push(name),
+    }
+    configure(state, &mut decision, options, state.cwd.clone());
     decision.answer = Answer::Accepted(!decision.steps.is_empty());
     decision
 }

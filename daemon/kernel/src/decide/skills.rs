@@ -81,12 +81,12 @@ pub(super) fn weigh(
     request: Option<&PermissionRequest>,
     hooks: HookVerdict,
     env: &DecideEnv<'_>,
-) -> Result<HookVerdict, CallOutcome> {
+) -> Result<HookVerdict, Box<CallOutcome>> {
     match judge_by_skills(state, env.whereabouts(state), tool, origin, request) {
         SkillVerdict::Allow => Ok(hooks),
         SkillVerdict::Refuse { skill, tools } => {
             let why = texts::skill::not_allowed(&skill, tool, &tools);
-            Err(CallOutcome::failure("denied", why))
+            Err(Box::new(CallOutcome::failure("denied", why)))
         }
         SkillVerdict::Confirm { skill } => Ok(match hooks {
             HookVerdict::None | HookVerdict::Allow => {

@@ -426,6 +426,8 @@ pub(super) fn user_command_started(call: ToolCallId, tool: String, arguments: Va
         arguments: Some(arguments),
         model: None,
         turn_id: None,
+        mcp_server_name: None,
+        mcp_tool_name: None,
     }));
     decision
 }

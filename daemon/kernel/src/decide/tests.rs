@@ -105,6 +105,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         bypass: given.bypass,
         settings: None,
         home: "/home/user/.loopd",
+        mcp_tool: &|_| None,
         tool_origin: &|name| {
             use crate::tool_call::ToolOrigin;
             if name == crate::autopilot::TASK_COMPLETE {

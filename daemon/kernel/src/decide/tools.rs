@@ -13,7 +13,7 @@ use super::turn::{self, Stop};
 use super::{autopilot, hooks, plan, skills, tasks};
 use crate::changed_shells::input_of;
 use crate::command::{
-    Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
+    AssessAgain, Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
 };
 use crate::hook::{AskedBy, HookPermission, HookVerdict};
 use crate::policy::grant::{Grant, NotGranted};
@@ -87,7 +87,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
     );
     let verdict = match verdict {
         Ok(verdict) => verdict,
-        Err(outcome) => return finish(state, turn, call, outcome, env),
+        Err(outcome) => return finish(state, turn, call, *outcome, env),
     };
     let mut granted = by_rules(state, permission, assessed.claim, &verdict, env);
     let permissions = env.permissions(state);
@@ -162,6 +162,16 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
                 make_ready(assessed.ahead, &mut decision);
             }
         }
+    }
+    decision
+}
+
+/// Has a call assessed again, if it is still open.
+pub(super) fn assess_again(state: &State, again: AssessAgain) -> Decision {
+    let AssessAgain { turn, call, hooks } = again;
+    let mut decision = Decision::default();
+    if open_call(state, &turn, &call.id, CallReport::Assessed).is_some() {
+        decision.run(Effect::Assess { turn, call, hooks });
     }
     decision
 }
@@ -272,7 +282,7 @@ pub(super) fn permitted(
         return finish_into(state, turn, call, outcome, decision, env);
     }
     match origin {
-        ToolOrigin::BuiltIn => {
+        ToolOrigin::BuiltIn | ToolOrigin::Mcp => {
             decision.run(Effect::Run {
                 turn: turn.key.clone(),
                 call: call.call.clone(),
@@ -428,7 +438,7 @@ pub(super) fn complete(
         )
         && !decision.starts(id)
     {
-        decision.store(hooks::started(turn, &call.call));
+        decision.store(hooks::started(turn, &call.call, None));
     }
     let (success, result, error) = match outcome.status {
         CallStatusReport::Success => (true, Some(outcome.result), None),

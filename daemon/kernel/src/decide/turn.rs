@@ -290,13 +290,14 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
             duration_ms: replied.duration_ms,
             nano_credits: usage.nano_credits,
             nano_usd: replied.nano_usd,
+            counted: Some(replied.counted),
         }))
         .store(Durable::AssistantMessage(AssistantMessage {
             message_id: replied.message,
             originating_message_id: turn.run.origin.clone(),
             model: Some(replied.model.clone()),
             content: replied.reply.turn.text,
-            tool_requests: calls.iter().map(request).collect(),
+            tool_requests: calls.iter().map(|call| request(call, env)).collect(),
             reasoning_opaque: reasoning.opaque,
             reasoning_text: reasoning.text,
             output_tokens: Some(tokens.output_tokens),
@@ -325,12 +326,15 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
     let (guarded, free): (Vec<_>, Vec<_>) =
         calls.into_iter().partition(|call| (env.hooks.guard)(call));
     for call in &free {
+        let mcp = (env.mcp_tool)(&call.name);
         decision.store(Durable::ToolStart(ToolStart {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             arguments: Some(call.arguments.clone()),
             model: Some(replied.model.clone()),
             turn_id: Some(turn.key.turn_id()),
+            mcp_server_name: mcp.as_ref().map(|it| it.server.clone()),
+            mcp_tool_name: mcp.map(|it| it.tool),
         }));
     }
     for call in free {
@@ -483,12 +487,15 @@ fn with_distinct_ids(calls: Vec<ToolCall>) -> Vec<ToolCall> {
         .collect()
 }
 
-fn request(call: &ToolCall) -> ToolRequest {
+fn request(call: &ToolCall, env: &DecideEnv<'_>) -> ToolRequest {
+    let mcp = (env.mcp_tool)(&call.name);
     ToolRequest {
         tool_call_id: call.id.clone(),
         name: call.name.clone(),
         arguments: call.arguments.clone(),
         kind: "function".to_owned(),
+        mcp_server_name: mcp.as_ref().map(|it| it.server.clone()),
+        mcp_tool_name: mcp.map(|it| it.tool),
     }
 }
 

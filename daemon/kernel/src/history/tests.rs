@@ -9,6 +9,7 @@ fn result(text: &str) -> Entry {
         call: "call".into(),
         text: text.to_owned(),
         interrupted: false,
+        pruned: false,
     }
 }
 

@@ -8,6 +8,7 @@
 //! so is a folder in which git keeps a repository under another name than `.git`: the daemon finds
 //! those on the disk and names them in the request.
 
+mod computed;
 mod home;
 
 use std::path::Path;
@@ -32,9 +33,10 @@ const FOLDERS: &[&str] = &[
     ".github/hooks", ".github/agents", ".github/copilot", ".loopd", ".claude", ".codex", ".copilot", ".cursor", ".gemini", ".opencode",
     ".agents", ".windsurf", ".kiro", ".roo", ".continue", ".qwen",
     // Editors run tasks, language servers and settings when they open the folder.
-    ".vscode", ".idea", ".zed", ".devcontainer", ".emacs.d", ".config/nvim",
+    ".vscode", ".idea", ".zed", ".devcontainer", ".emacs.d", ".config/nvim", ".vim",
     // Shells and sessions run these when they start.
     ".config/fish", ".config/direnv", ".config/mise", ".config/systemd", ".config/autostart", ".config/environment.d",
+    ".config/nushell", ".config/xonsh", ".bashrc.d", ".zshrc.d", ".oh-my-zsh", "etc/profile.d", "etc/cron.d",
     // Keys, and who may log in.
     ".ssh", ".gnupg",
     // These tools load a program named or kept there whatever they are asked to do.
@@ -53,7 +55,7 @@ const FILES: &[&str] = &[
     ".envrc", ".direnvrc", ".mise.toml", ".mise.local.toml", "mise.toml", "mise.local.toml",
     // Shells and sessions.
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login",
+    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".xonshrc", "bash.bashrc", ".cshrc", ".tcshrc", ".login",
     ".logout", "config.fish", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment",
     ".inputrc", ".tmux.conf", ".screenrc",
     // Editors.
@@ -69,7 +71,7 @@ const FILES: &[&str] = &[
 
 /// Whether a path names a protected file or folder, or something in one. Letters of either case
 /// count as the same, because some file systems do not tell them apart.
-pub(crate) fn is_protected(path: &str) -> bool {
+pub fn is_protected(path: &str) -> bool {
     let mut parent = String::new();
     for part in path.split(['/', '\\']) {
         if part.is_empty() || part == "." {
@@ -197,6 +199,7 @@ pub(crate) fn is_written<'a>(
                         .iter()
                         .any(|begun| begins_protected(&begun.path, begun.is_open))
                     || names.iter().any(is_unclear)
+                    || computed::may_write(text)
                     || home.is_some_and(|home| {
                         home::is_named(home, &roots, &bases, text, names.iter())
                     })

@@ -8,6 +8,7 @@ mod command_subagent;
 mod commands;
 mod completions;
 mod connect;
+mod context_account;
 mod daemon;
 mod discover;
 mod discovery_problems;
@@ -22,6 +23,11 @@ mod hook_test;
 mod host;
 mod inference;
 mod launch;
+mod mcp;
+mod mcp_apps;
+mod mcp_config;
+mod mcp_oauth;
+mod mcp_prompts;
 mod messages;
 mod metadata;
 mod model;
@@ -246,6 +252,10 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::MetadataActivity, _, _>(metadata::activity)?;
     table.bind::<m::MetadataSetDirectory, _, _>(metadata::set_directory)?;
     table.bind::<m::MetadataRecordContext, _, _>(metadata::record_context)?;
+    table.bind::<m::MetadataContextInfo, _, _>(context_account::info)?;
+    table.bind::<m::MetadataRecomputeTokens, _, _>(context_account::recompute)?;
+    table.bind::<m::MetadataContextAttribution, _, _>(context_account::attribution)?;
+    table.bind::<m::MetadataHeaviestMessages, _, _>(context_account::heaviest)?;
     table.bind::<m::HistorySummarize, _, _>(history::summarize)?;
     table.bind::<m::HistoryCancelCompaction, _, _>(history::cancel_compaction)?;
     table.bind::<m::HistoryAbortCompaction, _, _>(history::abort_compaction)?;
@@ -332,7 +342,44 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::UiHandleExitPlanMode, _, _>(pending::exit_plan_mode)?;
     table.bind::<m::UiHandleLimits, _, _>(pending::limits_exhausted)?;
     table.bind::<m::McpHandleHeaders, _, _>(pending::headers_refresh)?;
+    bind_mcp(table)?;
     table.bind::<m::UiRegisterDirect, _, _>(pending::register_direct)?;
     table.bind::<m::UiUnregisterDirect, _, _>(pending::unregister_direct)?;
     Ok(())
+}
+
+fn bind_mcp(table: &mut Table) -> Result<(), TableError> {
+    table.bind::<m::McpConfigList, _, _>(mcp_config::list)?;
+    table.bind::<m::McpConfigAdd, _, _>(mcp_config::add)?;
+    table.bind::<m::McpConfigUpdate, _, _>(mcp_config::update)?;
+    table.bind::<m::McpConfigRemove, _, _>(mcp_config::remove)?;
+    table.bind::<m::McpConfigEnable, _, _>(mcp_config::enable)?;
+    table.bind::<m::McpConfigDisable, _, _>(mcp_config::disable)?;
+    table.bind::<m::McpConfigReload, _, _>(mcp_config::reload)?;
+    table.bind::<m::McpList, _, _>(mcp::list)?;
+    table.bind::<m::McpListTools, _, _>(mcp::list_tools)?;
+    table.bind::<m::McpEnable, _, _>(mcp::enable)?;
+    table.bind::<m::McpDisable, _, _>(mcp::disable)?;
+    table.bind::<m::McpReload, _, _>(mcp::reload)?;
+    table.bind::<m::McpToBackground, _, _>(mcp::to_background)?;
+    table.bind::<m::McpStart, _, _>(mcp::start)?;
+    table.bind::<m::McpRestart, _, _>(mcp::restart)?;
+    table.bind::<m::McpStop, _, _>(mcp::stop)?;
+    table.bind::<m::McpIsRunning, _, _>(mcp::is_running)?;
+    table.bind::<m::McpSetEnvValueMode, _, _>(mcp::set_env_value_mode)?;
+    table.bind::<m::McpRemoveGitHub, _, _>(mcp::remove_github)?;
+    table.bind::<m::LoopdMcpLog, _, _>(mcp::log)?;
+    table.bind::<m::McpOauthAnswer, _, _>(mcp_oauth::answer)?;
+    table.bind::<m::McpOauthLogin, _, _>(mcp_oauth::login)?;
+    table.bind::<m::McpExecuteSampling, _, _>(mcp_oauth::sample)?;
+    table.bind::<m::McpCancelSampling, _, _>(mcp_oauth::cancel_sampling)?;
+    table.bind::<m::McpResourcesList, _, _>(mcp_apps::list_resources)?;
+    table.bind::<m::McpResourceTemplates, _, _>(mcp_apps::list_templates)?;
+    table.bind::<m::McpResourcesRead, _, _>(mcp_apps::read_resource)?;
+    table.bind::<m::McpAppsReadResource, _, _>(mcp_apps::read_app_resource)?;
+    table.bind::<m::McpAppsListTools, _, _>(mcp_apps::list_tools)?;
+    table.bind::<m::McpAppsCallTool, _, _>(mcp_apps::call_tool)?;
+    table.bind::<m::McpAppsSetContext, _, _>(mcp_apps::set_context)?;
+    table.bind::<m::McpAppsGetContext, _, _>(mcp_apps::get_context)?;
+    table.bind::<m::McpAppsDiagnose, _, _>(mcp_apps::diagnose)
 }

@@ -8,6 +8,7 @@ use loopd_proto::time::Timestamp;
 use super::{Reporter, internal_failure};
 use crate::discovery::hooks::HookKind;
 use crate::hook::{ErrorHandling, HookContext};
+use crate::session::account;
 use crate::session::actor::Actor;
 use crate::session::budget::CallBudget;
 use crate::session::work::Work;
@@ -24,14 +25,18 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 type ErrorHooks = Option<(HookContext, Reporter)>;
 
 impl Actor {
-    pub(super) fn call_model(&self, turn: TurnKey) -> Work {
-        let tools = self.toolset();
+    pub(super) fn call_model(&mut self, turn: TurnKey) -> Work {
+        let tools = self.toolset().specs();
         let model = self.state.model_in_force().unwrap_or_default().to_owned();
-        let messages = context::messages(&self.state);
+        let counted = self.counted(&tools);
+        let size = self.state.context_size.of_request(&model, counted);
+        let route = self.route();
+        let window = account::window(&route, &model);
+        self.window = Some((model.clone(), window));
         let request = ModelRequest {
             model,
-            messages,
-            tools: tools.specs(),
+            messages: context::messages(&self.state),
+            tools,
             delivery: if self.state.options.streaming == Some(true) {
                 Delivery::Streamed
             } else {
@@ -49,8 +54,10 @@ impl Actor {
             tip: self.state.tip.clone(),
             audience: self.clients.audience().clone(),
             services: self.services.clone(),
-            route: self.route(),
-            conversation_tokens: context::conversation_tokens(&self.state),
+            route,
+            counted,
+            size,
+            window,
         };
         let budget = self.call_budget(&input);
         let cancel = self.running.turn();

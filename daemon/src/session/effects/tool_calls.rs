@@ -1,16 +1,22 @@
 //! The two effects of a tool call: assessing its permission, and running it once permitted.
 
+use futures::future::join_all;
+use loopd_mcp::Server;
 use loopd_proto::id::{TaskId, ToolCallId};
 use tokio::sync::mpsc;
 
 use super::super::actor::Actor;
 use super::super::work::Work;
+use super::Reporter;
+use crate::discovery::hooks::HookKind;
+use crate::hook::HookContext;
 use crate::redaction::Redaction;
+use crate::tool::mcp::McpTool;
 use crate::tool::source::ResolvedTool;
-use crate::tool::{AssessContext, ShellLookup, ToolContext, Web, task};
+use crate::tool::{AssessContext, DynTool, Partial, ShellLookup, ToolContext, Web, task};
 use crate::turn::argument_limit::refused_arguments;
 use crate::turn::tool_call::{self, CallInput};
-use loopd_kernel::command::{Assessed, CallNeed, CallOutcome, Command};
+use loopd_kernel::command::{AssessAgain, Assessed, CallNeed, CallOutcome, Command};
 use loopd_kernel::hook::HookVerdict;
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::policy;
@@ -31,6 +37,11 @@ impl Actor {
         let tools = self.toolset();
         let tool = match refused_arguments(&call.arguments) {
             Some(reason) => Err(CallOutcome::failure("failure", reason)),
+            None if tools.resolve(&call.name).is_none()
+                && let Some(work) = self.await_servers(&turn, &call, &hooks) =>
+            {
+                return work;
+            }
             None => tools
                 .resolve(&call.name)
                 .ok_or_else(|| tool_call::unknown_tool(&call.name, tools.names())),
@@ -79,6 +90,36 @@ impl Actor {
         )
     }
 
+    /// Waits for MCP servers that start for the first time, if the call may be meant for one of them. It is
+    /// assessed again when they are there.
+    fn await_servers(&self, turn: &TurnKey, call: &ToolCall, hooks: &HookVerdict) -> Option<Work> {
+        let servers = self.mcp.starting_for(&call.name);
+        if servers.is_empty() {
+            return None;
+        }
+        let cancel = self.running.turn();
+        let (turn, call, hooks) = (turn.clone(), call.clone(), hooks.clone());
+        let (failed_turn, failed_call) = (turn.clone(), call.id.clone());
+        Some(Work::new(
+            async move {
+                let connected = join_all(servers.iter().map(Server::connected));
+                tokio::select! {
+                    _ = connected => {}
+                    () = cancel.cancelled() => {}
+                }
+                let again = AssessAgain { turn, call, hooks };
+                Some(Command::AssessAgain(Box::new(again)))
+            },
+            move || crashed_call(failed_turn, failed_call),
+        ))
+    }
+
+    /// Returns what asks the hooks before a tool of an MCP server is called.
+    fn mcp_hooks(&self, call: &ToolCall) -> Option<HookContext> {
+        let has = self.has_hooks(HookKind::PreMcpToolCall, Some(&call.name));
+        has.then(|| self.hook_context())
+    }
+
     /// Returns why a call is not allowed while a research goes on.
     fn refused_by_research(&self, call: &ToolCall) -> Option<String> {
         let report = self.state.research_report()?;
@@ -125,7 +166,7 @@ impl Actor {
         &self,
         call: &ToolCallId,
         redaction: Redaction,
-    ) -> (ToolContext, mpsc::Receiver<String>) {
+    ) -> (ToolContext, mpsc::Receiver<Partial>) {
         let (partial, output) = mpsc::channel(PARTIAL_OUTPUTS);
         let context = ToolContext {
             assess: self.assess_context(&self.effective_permissions(), redaction),
@@ -156,11 +197,13 @@ impl Actor {
         origin: ToolOrigin,
         grant: Grant,
     ) -> Work {
-        let tool = match origin {
-            ToolOrigin::BuiltIn => self.services.catalog.get(&call.name),
+        let (tool, mcp) = match origin {
+            ToolOrigin::BuiltIn => (self.services.catalog.get(&call.name), None),
             // A client receives its tool calls by an event.
-            ToolOrigin::Client => None,
+            ToolOrigin::Client => (None, None),
+            ToolOrigin::Mcp => (None, self.mcp.tool_of(&grant)),
         };
+        let before = mcp.as_ref().and_then(|_| self.mcp_hooks(&call));
         let id = call.id.clone();
         let call = self.running.with_arguments(call);
         let redaction = self.redaction();
@@ -185,9 +228,12 @@ impl Actor {
         let reporter = self.reporter();
         let work = Work::new(
             async move {
-                let outcome = match tool {
-                    Some(tool) => tool_call::run(tool.as_ref(), input).await,
-                    None => CallOutcome::failure("failure", texts::tool_is_gone(&input.call.name)),
+                let outcome = match (tool, mcp) {
+                    (Some(tool), _) => tool_call::run(tool.as_ref(), input).await,
+                    (None, Some(tool)) => run_mcp(tool, before, input, &reporter).await,
+                    (None, None) => {
+                        CallOutcome::failure("failure", texts::tool_is_gone(&input.call.name))
+                    }
                 };
                 let Some(context) = hooks else {
                     return Some(finished(turn, id, outcome));
@@ -235,6 +281,30 @@ impl Actor {
         );
         Some(work.that_waits())
     }
+}
+
+/// Calls a tool of an MCP server, after the hooks have seen the call.
+async fn run_mcp(
+    mut tool: McpTool,
+    hooks: Option<HookContext>,
+    input: CallInput,
+    reporter: &Reporter,
+) -> CallOutcome {
+    if let Some(hooks) = hooks {
+        let end = hooks.before_mcp_call(&input.call, &tool.reference()).await;
+        if !end.ended.is_empty() {
+            let noted = Command::HooksNoted {
+                context: Vec::new(),
+                ended: end.ended,
+            };
+            reporter.report(noted).await;
+        }
+        if let Some(why) = end.denied {
+            return CallOutcome::failure("denied", texts::denied_by_mcp_hook(&why));
+        }
+        tool.meta = end.meta;
+    }
+    tool_call::run(&tool as &dyn DynTool, input).await
 }
 
 fn finished(turn: TurnKey, call: ToolCallId, outcome: CallOutcome) -> Command {

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::child::{Beginning, is_at_work, status};
 use super::tree::Tree;
 use crate::hook::HookCell;
+use crate::mcp::McpCell;
 use crate::publish::Upstream;
 use crate::session::actor::Actor;
 use crate::session::clients::SharedClients;
@@ -47,6 +48,8 @@ pub(in crate::session) struct Inheritance {
     pub(in crate::session) skills_off: BTreeSet<String>,
     /// The hooks of files, which hold for all below.
     pub(in crate::session) hooks: HookCell,
+    /// The MCP servers, which serve all below.
+    pub(in crate::session) mcp: McpCell,
     /// The apps whose hooks guard the session at the top.
     pub(in crate::session) guards: ClientGuards,
     /// Counts how often the parent has handed down changes; the higher number is the newer one.
@@ -183,6 +186,7 @@ impl Actor {
         if !self.hooks.inherited {
             self.hooks.inherited = true;
             self.hooks.files = inheritance.hooks.below();
+            self.mcp.inherit(&inheritance.mcp);
         }
         self.take_agent_hooks();
         self.hooks.guards_above = inheritance.guards;
@@ -325,6 +329,7 @@ impl Actor {
             skills: self.skills.cell.clone(),
             skills_off: self.skills_off(),
             hooks: self.hooks.files.clone(),
+            mcp: self.mcp.cell.clone(),
             guards: self.guards().clone(),
             generation: self.subagents.handed_down,
         }

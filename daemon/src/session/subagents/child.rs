@@ -238,6 +238,7 @@ fn cut_calls(state: &State, since: Seq) -> Option<String> {
                 call,
                 text,
                 interrupted: true,
+                ..
             } if text != texts::INTERRUPTED => cut.push((call, text)),
             Entry::Result { .. } | Entry::Image { .. } => {}
             Entry::User(_) => return None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::tool::shell_output;
+use crate::tool::{Partial, shell_output};
 use loopd_exec::shells::{AttachedCommand, WaitOutcome};
 use loopd_exec::terminal::CommandState;
 
@@ -14,7 +14,7 @@ pub(super) async fn follow(
     command: &AttachedCommand,
     wait: Duration,
     cancel: &CancellationToken,
-    partial: &mpsc::Sender<String>,
+    partial: &mpsc::Sender<Partial>,
 ) -> WaitOutcome {
     let pass_on = async {
         let mut changes = command.run.changes();
@@ -36,12 +36,12 @@ pub(super) async fn follow(
     pause
 }
 
-fn pass(command: &AttachedCommand, partial: &mpsc::Sender<String>) {
+fn pass(command: &AttachedCommand, partial: &mpsc::Sender<Partial>) {
     if !command.run.has_unread() {
         return;
     }
     let piece = shell_output::piece(command.run.unread());
-    if !piece.is_empty() && partial.try_send(piece).is_err() {
+    if !piece.is_empty() && partial.try_send(Partial::Output(piece)).is_err() {
         tracing::trace!("partial output was dropped: nobody takes it fast enough");
     }
 }

@@ -1,6 +1,8 @@
 //! Looks up on disk what the words of a command name, for its permission request: the working
 //! directory, and links that lead elsewhere.
 
+mod linked;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -164,6 +166,8 @@ fn look_up(cwd: &Path, places: &[Place], closed: &ClosedPlaces) -> LookedUp {
             }
             // A rule may use another name for it: through a link, or of a hard link.
             if let Some(name) = closed.names(&real).into_iter().next() {
+                found.insert(texts::path(&candidate), name);
+            } else if let Some(name) = linked::protected_name(&real_cwd, &real) {
                 found.insert(texts::path(&candidate), name);
             } else if real != tidy(&real_cwd.join(&candidate)) {
                 found.insert(texts::path(&candidate), texts::path(&real));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::tool::fixture::{Fixture, granted, names};
-use crate::tool::{DynTool, Status};
+use crate::tool::{DynTool, Partial, Status};
 
 mod bypasses;
 
@@ -22,7 +22,12 @@ async fn run(fixture: &Fixture, command: &str) -> Outcome {
 
 /// Waits for the first output of a running command.
 async fn first_output(fixture: &mut Fixture) -> String {
-    fixture.partial.recv().await.unwrap()
+    let output = match fixture.partial.recv().await.unwrap() {
+        Partial::Output(output) => Some(output),
+        Partial::Progress(_) => None,
+    };
+    // A command reports no progress.
+    output.unwrap()
 }
 
 fn is_running(pid: &str) -> bool {

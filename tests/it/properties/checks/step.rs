@@ -87,6 +87,10 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
             let turn = after.turn_named(turn);
             turn.is_some_and(|it| it.waits_until() == Some(*until))
         }
+        Effect::KeepOutputs { turn, .. } => {
+            let turn = after.turn_named(turn);
+            turn.is_some_and(|it| it.stage == Stage::MakingRoom && !it.aborting)
+        }
         Effect::RejoinAgent { task, .. } => {
             let task = after.tasks.get(task.as_str());
             task.is_some_and(loopd_kernel::tasks::Task::is_running)

@@ -4,7 +4,7 @@ use loopd_kernel::command::{AbortRequest, Command, Effect};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::{Phase, TurnKey};
 use loopd_kernel::tool_call::CallStage;
-use loopd_proto::event::ask::ElicitationAction;
+use loopd_proto::event::ask::{ElicitationAction, ElicitationRequested};
 use loopd_proto::id::{RequestId, TaskId};
 use loopd_proto::permission::PermissionDecision;
 use serde_json::json;
@@ -198,11 +198,15 @@ impl World {
             },
             Action::FormIsShown => {
                 self.ids += 1;
-                Command::Elicit {
-                    request: Ulid(self.ids).into(),
+                Command::Elicit(Box::new(ElicitationRequested {
+                    request_id: Ulid(self.ids).into(),
                     message: "a form".to_owned(),
-                    schema: json!({"type": "object"}),
-                }
+                    mode: None,
+                    requested_schema: Some(json!({"type": "object"})),
+                    tool_call_id: None,
+                    elicitation_source: None,
+                    url: None,
+                }))
             }
             Action::FormIsFilledIn(nth) => {
                 let open = self.state.questions.forms();

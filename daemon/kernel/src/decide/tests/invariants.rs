@@ -164,6 +164,13 @@ fn fits(effect: &Effect, after: &State) {
                 "{effect:?}"
             );
         }
+        Effect::KeepOutputs { turn, .. } => {
+            let turn = after.turn_named(turn);
+            assert!(
+                turn.is_some_and(|it| it.stage == Stage::MakingRoom && !it.aborting),
+                "{effect:?}"
+            );
+        }
         Effect::Guard { turn, call } => {
             let running = after.turn_named(turn).filter(|it| !it.aborting);
             let call = running.and_then(|it| it.call(&call.id));

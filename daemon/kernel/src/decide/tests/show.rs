@@ -217,6 +217,7 @@ fn phase(phase: &Phase) -> String {
             let doing = match &running.stage {
                 Stage::Calling => "model called".to_owned(),
                 Stage::Waiting { until } => format!("waits until {}", until.0),
+                Stage::MakingRoom => "makes room".to_owned(),
                 Stage::Tools(calls) => {
                     let calls = calls.iter();
                     list(calls.map(|it| format!("{}:{}", it.call.id, stage(&it.stage))))
@@ -291,6 +292,13 @@ fn shown_effect(effect: &Effect) -> String {
         }
         Effect::AwaitProvider { turn: key, until } => {
             format!("await provider {} until {}", turn(key), until.0)
+        }
+        Effect::KeepOutputs { turn: key, results } => {
+            format!(
+                "keep outputs {} at {}",
+                turn(key),
+                list(results.iter().map(|at| at.0.to_string()))
+            )
         }
         Effect::CancelTurn => "cancel turn".to_owned(),
         Effect::StartGrace(key) => format!("start grace {}", turn(key)),

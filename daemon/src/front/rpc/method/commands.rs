@@ -1,7 +1,7 @@
 //! Slash commands: lists them, and runs one here or in the client that offers it.
 //!
 //! A name belongs to a client's command first, then to a built-in one, then to a skill, then to one of a
-//! file.
+//! file, then to a prompt of an MCP server.
 
 use loopd_proto::params::command::{
     CommandInfo, CommandKind, Commands, ExecuteParams, Executed, HandlePendingParams, InvokeParams,
@@ -13,6 +13,7 @@ use loopd_proto::session::{ClientCommand, Mode};
 use super::builtin::{self, Builtin};
 use super::discovery_problems;
 use super::file_commands::{self, FileCommand, FileCommands};
+use super::mcp_prompts::{self, PromptCommand};
 use super::run_file_command::{FileCall, FileResult};
 use super::session_skills;
 use super::skill_commands::{SkillCommand, SkillCommands};
@@ -30,6 +31,7 @@ pub(super) struct AllCommands {
     clients: Vec<ClientCommand>,
     skills: SkillCommands,
     files: FileCommands,
+    prompts: Vec<PromptCommand>,
 }
 
 /// A command of a session.
@@ -38,11 +40,14 @@ enum Found<'a> {
     Builtin(&'static Builtin),
     Skill(&'a SkillCommand),
     File(&'a FileCommand),
+    Prompt(&'a PromptCommand),
 }
 
 impl AllCommands {
     pub(super) async fn of(context: &Context, session: &SessionHandle) -> Result<Self, RpcError> {
-        let clients = session.view(|view| (view.commands)()).await?;
+        let seen = session.view(|view| ((view.commands)(), view.mcp.clone()));
+        let (clients, servers) = seen.await?;
+        let prompts = mcp_prompts::of(&servers);
         let mut taken = builtin::names();
         taken.extend(clients.iter().map(|command| command.name.as_str()));
         let skills = session_skills::look(session).await?;
@@ -53,6 +58,7 @@ impl AllCommands {
             clients,
             skills,
             files,
+            prompts,
         })
     }
 
@@ -61,9 +67,15 @@ impl AllCommands {
             return Some(Found::Client(command));
         }
         let builtin = builtin::find(name).map(Found::Builtin);
-        builtin
+        let known = builtin
             .or_else(|| self.skills.find(name).map(Found::Skill))
-            .or_else(|| self.files.find(name).map(Found::File))
+            .or_else(|| self.files.find(name).map(Found::File));
+        let mut prompts = self.prompts.iter();
+        known.or_else(|| {
+            prompts
+                .find(|prompt| prompt.name == name)
+                .map(Found::Prompt)
+        })
     }
 
     fn client(&self, name: &str) -> Option<&ClientCommand> {
@@ -79,13 +91,16 @@ impl AllCommands {
         commands.extend(self.clients.iter().map(describe));
         commands.extend(self.skills.describe());
         commands.extend(self.files.commands.iter().map(FileCommand::describe));
+        commands.extend(self.prompts.iter().map(PromptCommand::describe));
         commands
     }
 
     /// Returns who runs the command of this name. What is unknown here may be known to a client.
     pub(super) fn runner(&self, name: &str) -> CommandRunner {
         match self.find(name) {
-            Some(Found::Builtin(_) | Found::Skill(_) | Found::File(_)) => CommandRunner::Daemon,
+            Some(Found::Builtin(_) | Found::Skill(_) | Found::File(_) | Found::Prompt(_)) => {
+                CommandRunner::Daemon
+            }
             Some(Found::Client(_)) | None => CommandRunner::Clients,
         }
     }
@@ -228,6 +243,7 @@ pub(super) async fn run(
         }
         Some(Found::Builtin(builtin)) => builtin.run(context, session, input).await,
         Some(Found::Skill(skill)) => skill.run(session, input).await,
+        Some(Found::Prompt(prompt)) => prompt.run(input).await,
         Some(Found::File(command)) => {
             let call = FileCall {
                 context,

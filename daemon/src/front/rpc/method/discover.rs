@@ -1,5 +1,6 @@
 //! Lists agents, instructions and MCP servers on disk; holds what all discovery methods share.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use loopd_proto::params::discovery::{
@@ -10,9 +11,11 @@ use loopd_proto::params::session::Of;
 
 use crate::discovery::agents::AgentDefinition;
 use crate::discovery::instructions::InstructionFile;
+use crate::discovery::mcp::McpPlaces;
 use crate::discovery::{Discovered, Host, Problem, agents, instructions, mcp};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::trust::project_root;
 use crate::turn::instructions::{given, places_of};
 
 /// How many folders one request may name.
@@ -178,15 +181,31 @@ pub(super) async fn instruction_paths(
     })
 }
 
+/// Returns where the MCP servers of a session in this directory are; without one, only the user's own.
+pub(super) fn mcp_places(context: &Context, cwd: Option<&Path>) -> McpPlaces {
+    let launch = context.connection.launch();
+    let home = &context.app.services.home;
+    let folder = cwd.unwrap_or(&launch.cwd);
+    let root = project_root(folder);
+    let mut places = McpPlaces::of(launch.env(), home, folder, &root, launch.plugins());
+    if cwd.is_none() {
+        places.projects.clear();
+    }
+    places
+}
+
 pub(super) async fn mcp(context: Context, params: McpParams) -> Result<McpServers, RpcError> {
     let given = params.working_directory.map(|path| vec![path]);
     let workspace = places(&context, "workingDirectory", given.as_deref())?;
-    let host = host(&context);
-    let found = look(move || mcp::discover(&host, workspace.first().map(PathBuf::as_path))).await?;
-    let servers = usable(found).map(|server| McpServer {
+    let places = mcp_places(&context, workspace.first().map(PathBuf::as_path));
+    let found = look(move || mcp::load(&places)).await?;
+    let mut names = BTreeSet::new();
+    let servers = usable(found).filter(|server| names.insert(server.name.clone()));
+    let servers = servers.map(|server| McpServer {
         name: server.name,
         transport: Some(server.transport),
         source: server.source,
+        source_plugin: server.plugin,
         enabled: server.enabled,
     });
     Ok(McpServers {

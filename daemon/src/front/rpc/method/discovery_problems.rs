@@ -1,5 +1,6 @@
 //! Lists the files that people left for agents and that cannot be used.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use loopd_proto::params::discovery::{FileProblem, Problems, ProblemsParams};
@@ -7,11 +8,11 @@ use loopd_proto::session::SessionOptions;
 
 use super::agent::model_of;
 use super::builtin;
-use super::discover::{host, look, places, shown};
+use super::discover::{host, look, mcp_places, places, shown};
 use super::file_commands::{self, CommandPlaces};
 use super::model::route_of_launch;
 use crate::discovery::skills::{self, SkillPlaces};
-use crate::discovery::{Problem, instructions, mcp};
+use crate::discovery::{Problem, instructions};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
@@ -35,6 +36,7 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
     let mut agents = RosterInput::of_session(&options, &cwd, host.clone(), trust);
     agents.plugins.extend(launch.plugins());
     let hooks = super::hook_list::load(&context, &cwd).await;
+    let servers = mcp_places(&context, Some(&cwd));
     let places = CommandPlaces {
         host: host.clone(),
         cwd: cwd.clone(),
@@ -58,12 +60,13 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
             named: named_skills,
         };
         problems.extend(skills::discover(&places.folders()).problems().cloned());
-        let workspace = projects.first().map(PathBuf::as_path);
-        problems.extend(mcp::discover(&host, workspace).problems);
         (problems, roster)
     })
     .await?;
     found.extend(hooks.notices().cloned());
+    let store = context.app.services.store.as_ref();
+    let servers = crate::trust::load_servers(store, servers, &BTreeMap::new()).await;
+    found.extend(servers.problems);
     found.extend(commands.problems);
     let route = route_of_launch(&context);
     for agent in roster.custom() {

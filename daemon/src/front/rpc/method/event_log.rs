@@ -254,21 +254,30 @@ pub(super) async fn tail(context: Context, params: Of) -> Result<Tail, RpcError>
     Ok(Tail { cursor })
 }
 
+/// The event whose readers provide tokens for MCP servers.
+const TOKEN_EVENT: &str = "mcp.oauth_required";
+
 /// Registers an interest in events. Every attached connection gets every event anyway, so an
-/// interest is only a name that the client can release.
+/// interest is only a name that the client can release. A client that is interested in MCP servers that
+/// want a token is asked for tokens.
 pub(super) async fn register(
     context: Context,
     params: InterestParams,
 ) -> Result<Interest, RpcError> {
-    context.session(&params.session_id)?;
+    let session = context.session(&params.session_id)?;
     let id = loopd_proto::id::as_uuid(context.app.services.clock.id());
-    Ok(Interest {
-        handle: format!("{}:{id}", params.event_type),
-    })
+    let handle = format!("{}:{id}", params.event_type);
+    if params.event_type == TOKEN_EVENT {
+        let client = context.connection.id();
+        session.provide_tokens(client, handle.clone()).await?;
+    }
+    Ok(Interest { handle })
 }
 
 pub(super) async fn release(context: Context, params: ReleaseParams) -> Result<Success, RpcError> {
-    context.session(&params.session_id)?;
-    tracing::trace!(handle = params.handle, "an interest was released");
+    let session = context.session(&params.session_id)?;
+    if params.handle.starts_with(TOKEN_EVENT) {
+        session.provide_no_tokens(params.handle).await?;
+    }
     Ok(Success::YES)
 }

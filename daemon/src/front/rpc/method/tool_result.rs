@@ -75,7 +75,7 @@ fn success(text: String) -> CallOutcome {
         result: ToolResult {
             detailed_content: Some(text.clone()),
             content: text,
-            binary_results_for_llm: None,
+            ..ToolResult::default()
         },
         telemetry: None,
         delivered: Vec::new(),

@@ -1,6 +1,6 @@
 //! Questions to the users of a session, and their answers.
 
-use loopd_proto::event::ask::ElicitationAction;
+use loopd_proto::event::ask::{ElicitationAction, ElicitationRequested};
 use loopd_proto::id::RequestId;
 use loopd_proto::params::session::Success;
 use loopd_proto::params::ui::{
@@ -33,9 +33,16 @@ pub(super) async fn elicit(
         session: session.clone(),
         request: Some(request.clone()),
     };
-    let answer = session
-        .elicit(request, params.message, params.requested_schema)
-        .await?;
+    let form = ElicitationRequested {
+        request_id: request,
+        message: params.message,
+        mode: None,
+        requested_schema: Some(params.requested_schema),
+        tool_call_id: None,
+        elicitation_source: None,
+        url: None,
+    };
+    let answer = session.elicit(form).await?;
     asker.request = None;
     Ok(ElicitationResult {
         action: answer.action,

@@ -1,6 +1,6 @@
 //! Answers of clients.
 
-use loopd_proto::event::ask::ElicitationAction;
+use loopd_proto::event::ask::{ElicitationAction, ElicitationRequested};
 use loopd_proto::permission::{Approval, PermissionDecision};
 use serde_json::{Value, json};
 
@@ -74,11 +74,15 @@ pub(crate) fn reply_freely(request: &str, answer: &str) -> Command {
 }
 
 pub(crate) fn elicit(request: &str) -> Command {
-    Command::Elicit {
-        request: request.into(),
+    Command::Elicit(Box::new(ElicitationRequested {
+        request_id: request.into(),
         message: "Fill in".to_owned(),
-        schema: json!({ "type": "object" }),
-    }
+        mode: None,
+        requested_schema: Some(json!({ "type": "object" })),
+        tool_call_id: None,
+        elicitation_source: None,
+        url: None,
+    }))
 }
 
 pub(crate) fn fill_in(request: &str, content: Value) -> Command {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loopd_proto::event::fact::ClientRef;
+use loopd_proto::event::fact::{ClientRef, CountedTokens};
 use serde_json::json;
 
 use super::data;
@@ -208,6 +208,7 @@ fn reply(number: u32, text: &str, calls: &[&str], finish: Finish) -> Command {
         tool_count: 1,
         initiator: "user",
         nano_usd: 0,
+        counted: CountedTokens::default(),
     }))
 }
 

@@ -82,6 +82,9 @@ fn harmless_calls_are_told_from_others() {
         "curl -X POST -H 'A: b' -d x=y https://x.y",
         "wget -q https://x.y",
         "ip addr show",
+        "systemctl --user status nginx",
+        "systemctl list-units --failed",
+        "journalctl -u nginx -n 50 --no-pager",
         "ip a",
         "dpkg -l",
     ] {
@@ -124,6 +127,12 @@ fn harmless_calls_are_told_from_others() {
         "curl -w '%output{x}' y",
         "wget --use-askpass=x y",
         "ip netns exec x y",
+        "systemctl mask nginx",
+        "systemctl stop nginx",
+        "systemctl edit nginx",
+        "journalctl --vacuum-time=1s",
+        "journalctl --rotate",
+        "journalctl --cursor-file=f",
         "dpkg --pre-invoke=x -l",
         "cargo clippy -- -Clinker=x",
     ] {

@@ -222,7 +222,7 @@ impl Reach {
 }
 
 /// Returns a word with a `*` for each gap.
-fn pattern(word: &Word) -> String {
+pub(crate) fn pattern(word: &Word) -> String {
     let start = if word.prefix().is_empty() { "*" } else { "" };
     let end = if word.ending().is_some() { "" } else { "*" };
     let mut pieces = word.texts();

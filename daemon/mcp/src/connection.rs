@@ -1,0 +1,407 @@
+//! One connection to a server: requests with timeouts, cancellation and progress.
+
+mod open;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, ErrorData, InputRequest,
+    InputRequests, JsonObject, ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
+    ServerPeerInfo,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::open::{ConnectError, Connected, END_SEEN_WITHIN, connect};
+use crate::asking::Asking;
+use crate::config::{LONGEST_CALL, ServerConfig};
+use crate::handler::{CallGuard, Calls, Handler, Progress};
+use crate::http::Refused;
+use crate::port::CallRef;
+use crate::prompts::{ServerPrompt, read_list};
+use crate::result::CallResult;
+use crate::tap::Tap;
+use crate::tools::{MOST_TOOLS, ServerTool, ToolKind, read_page, resource_tools};
+
+/// How often a server may ask for more input before it answers a call.
+const MOST_ROUNDS: usize = 10;
+/// The most pages of a list.
+const MOST_PAGES: usize = 100;
+/// The longest text about a tool that is left out.
+const LONGEST_PROBLEM: usize = 500;
+/// How long telling a server that a request is cancelled may take.
+const CANCELLED_WITHIN: Duration = Duration::from_secs(1);
+
+/// A call of a tool.
+pub struct Call {
+    /// The name of the tool on its server.
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+    /// The member `_meta` of the request.
+    pub meta: Option<Map<String, Value>>,
+    /// What the call belongs to.
+    pub label: CallRef,
+    pub timeout: Duration,
+    /// Takes reports of progress.
+    pub progress: Option<mpsc::Sender<Progress>>,
+    pub cancel: CancellationToken,
+}
+
+/// Why a request has no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    #[error("the server is not connected: {0}")]
+    NotConnected(String),
+    #[error("the server answered nothing for {} s and was told to stop", .0.as_secs_f64())]
+    Timeout(Duration),
+    #[error("{message} (error {code})")]
+    Refused { code: i32, message: String },
+    /// It is not known whether the request was carried out.
+    #[error("the connection ended before the server answered; what it did until then is unknown")]
+    Closed,
+    /// The server does not know the connection any more. The request was not carried out.
+    #[error("the server has forgotten this connection; nothing was carried out")]
+    Forgotten,
+    #[error("the server wants a login")]
+    NeedsAuth,
+    #[error("the call was cancelled")]
+    Cancelled,
+    #[error("the server gave no answer that can be understood: {0}")]
+    Unreadable(String),
+}
+
+/// A connection to a server.
+pub(crate) struct Connection {
+    pub(super) peer: Peer<RoleClient>,
+    pub(super) handler: Arc<Handler>,
+    pub(super) calls: Arc<Calls>,
+    pub(super) tap: Arc<Tap>,
+    pub(super) refused: Refused,
+    pub(super) asking: Asking,
+    /// What the server said about itself.
+    pub(super) greeting: Value,
+}
+
+/// How a request is sent.
+struct Order<'a> {
+    timeout: Duration,
+    meta: Option<Map<String, Value>>,
+    progress: Option<&'a mpsc::Sender<Progress>>,
+    cancel: &'a CancellationToken,
+}
+
+impl Connection {
+    /// Returns what the server said about itself.
+    pub(crate) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.peer.peer_info()
+    }
+
+    /// Returns what the server told models about its use.
+    pub(crate) fn instructions(&self) -> Option<String> {
+        self.info()?.instructions.clone()
+    }
+
+    /// Returns since when nothing is asked of the server; `None` if something is.
+    pub(crate) fn rests_since(&self) -> Option<Instant> {
+        self.calls.rests_since()
+    }
+
+    /// Returns whether the server has this capability.
+    pub(crate) fn can(&self, capability: &str) -> bool {
+        let at = self
+            .greeting
+            .pointer(&format!("/capabilities/{capability}"));
+        at.is_some_and(|value| !value.is_null())
+    }
+
+    /// Asks for all tools. Returns those that can be used, and what is wrong with others.
+    pub(crate) async fn list_tools(
+        &self,
+        config: &ServerConfig,
+    ) -> Result<(Vec<ServerTool>, Vec<String>), CallError> {
+        let (mut tools, mut problems) = self.list_called(config).await?;
+        if self.can("resources") {
+            let known = |tool: &ServerTool| config.tools.lets_through(&tool.name);
+            tools.extend(resource_tools().into_iter().filter(known));
+        }
+        for problem in &mut problems {
+            *problem = problem.chars().take(LONGEST_PROBLEM).collect();
+        }
+        Ok((tools, problems))
+    }
+
+    /// Asks for the prompts. A server whose prompts cannot be listed has none.
+    pub(crate) async fn list_prompts(&self, config: &ServerConfig) -> Vec<ServerPrompt> {
+        if !self.can("prompts") {
+            return Vec::new();
+        }
+        let listed = self.request_by_name("prompts/list", json!({}), config.startup_timeout);
+        match listed.await {
+            Ok(listed) => read_list(&listed),
+            Err(error) => {
+                self.handler
+                    .log
+                    .add(&format!("its prompts could not be listed: {error}"));
+                Vec::new()
+            }
+        }
+    }
+
+    async fn list_called(
+        &self,
+        config: &ServerConfig,
+    ) -> Result<(Vec<ServerTool>, Vec<String>), CallError> {
+        let (mut tools, mut problems) = (Vec::new(), Vec::new());
+        if !self.can("tools") {
+            return Ok((tools, problems));
+        }
+        let mut cursor = None;
+        for _ in 0..MOST_PAGES {
+            let params = PaginatedRequestParams::default().with_cursor(cursor);
+            let request = ListToolsRequest {
+                params: Some(params),
+                ..ListToolsRequest::default()
+            };
+            let request = ClientRequest::ListToolsRequest(request);
+            let page = self.request(request, config.startup_timeout).await?;
+            let page = read_page(&page, &config.tools).map_err(CallError::Unreadable)?;
+            problems.extend(page.problems);
+            for tool in page.tools {
+                if tools.iter().any(|it: &ServerTool| it.name == tool.name) {
+                    problems.push(format!(
+                        "`{}` is listed twice; the first one counts",
+                        tool.name
+                    ));
+                } else {
+                    tools.push(tool);
+                }
+            }
+            cursor = page.next;
+            if tools.len() > MOST_TOOLS {
+                tools.truncate(MOST_TOOLS);
+                problems.push(format!("only the first {MOST_TOOLS} tools are used"));
+                break;
+            }
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok((tools, problems))
+    }
+
+    /// Sends a request that nobody cancels, and returns its result as the server sent it.
+    pub(crate) async fn request(
+        &self,
+        request: ClientRequest,
+        timeout: Duration,
+    ) -> Result<Value, CallError> {
+        let order = Order {
+            timeout,
+            meta: None,
+            progress: None,
+            cancel: &CancellationToken::new(),
+        };
+        let mut guard = self.calls.begin(CallRef::default());
+        self.exchange(request, &mut guard, &order).await
+    }
+
+    /// Sends a request by its method.
+    pub(crate) async fn request_by_name(
+        &self,
+        method: &str,
+        params: Value,
+        timeout: Duration,
+    ) -> Result<Value, CallError> {
+        let request = CustomRequest::new(method, Some(params));
+        self.request(ClientRequest::CustomRequest(request), timeout)
+            .await
+    }
+
+    /// Calls a tool, and answers what the server asks for meanwhile.
+    pub(crate) async fn call(&self, call: Call) -> Result<CallResult, CallError> {
+        let mut guard = self.calls.begin(call.label.clone());
+        let mut params = CallToolRequestParams::new(call.tool).with_arguments(call.arguments);
+        let order = Order {
+            timeout: call.timeout,
+            meta: call.meta,
+            progress: call.progress.as_ref(),
+            cancel: &call.cancel,
+        };
+        for _ in 0..MOST_ROUNDS {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            let result = self.exchange(request, &mut guard, &order).await?;
+            if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
+                return Ok(CallResult::read(&result));
+            }
+            let asked: InputRequests = result
+                .get("inputRequests")
+                .map(|asked| serde_json::from_value(asked.clone()))
+                .transpose()
+                .map_err(|error| CallError::Unreadable(error.to_string()))?
+                .unwrap_or_default();
+            params.input_responses = Some(self.answers(asked).await?);
+            let state = result.get("requestState").and_then(Value::as_str);
+            params.request_state = state.map(str::to_owned);
+        }
+        let why = format!("it asked for more input {MOST_ROUNDS} times");
+        Err(CallError::Unreadable(why))
+    }
+
+    /// Lists the resources of the server and their templates, or reads one.
+    pub(crate) async fn use_resources(
+        &self,
+        kind: ToolKind,
+        call: Call,
+    ) -> Result<CallResult, CallError> {
+        let _guard = self.calls.begin(call.label.clone());
+        let argument = |name: &str| call.arguments.get(name).cloned();
+        let asked = async {
+            match kind {
+                ToolKind::ReadResource => {
+                    let params = json!({"uri": argument("uri")});
+                    let read = self.request_by_name("resources/read", params, call.timeout);
+                    Ok(CallResult::read_resource(&read.await?))
+                }
+                ToolKind::Call | ToolKind::ListResources => {
+                    let params = match argument("cursor") {
+                        Some(cursor) => json!({"cursor": cursor}),
+                        None => json!({}),
+                    };
+                    let listed = self.request_by_name("resources/list", params, call.timeout);
+                    let mut listed = listed.await?;
+                    // Not every server has templates.
+                    let templates = "resources/templates/list";
+                    let templates = self.request_by_name(templates, json!({}), call.timeout);
+                    if let (Some(listed), Ok(templates)) = (listed.as_object_mut(), templates.await)
+                        && let Some(templates) = templates.get("resourceTemplates")
+                    {
+                        listed.insert("resourceTemplates".to_owned(), templates.clone());
+                    }
+                    Ok(CallResult::of_text(listed.to_string()))
+                }
+            }
+        };
+        tokio::select! {
+            asked = asked => asked,
+            () = call.cancel.cancelled() => Err(CallError::Cancelled),
+        }
+    }
+
+    /// Answers what a server wants to know before it goes on with a call.
+    async fn answers(&self, asked: InputRequests) -> Result<BTreeMap<String, Value>, CallError> {
+        let mut answers = BTreeMap::new();
+        for (key, request) in asked {
+            let answer = match request {
+                InputRequest::Elicitation(request) => {
+                    serde_json::to_value(self.handler.elicit(request.params).await)
+                }
+                InputRequest::CreateMessage(request) => {
+                    let sampled = self.handler.sample(request.params).await;
+                    serde_json::to_value(sampled.map_err(refused)?)
+                }
+                InputRequest::ListRoots(_) => serde_json::to_value(self.handler.roots()),
+                _ => {
+                    let why = "it asked for a kind of input that is not known";
+                    return Err(CallError::Unreadable(why.to_owned()));
+                }
+            };
+            answers.insert(key, answer.unwrap_or_default());
+        }
+        Ok(answers)
+    }
+
+    /// Sends a request and waits for its result. The time begins anew with each report of progress.
+    async fn exchange(
+        &self,
+        request: ClientRequest,
+        guard: &mut CallGuard,
+        order: &Order<'_>,
+    ) -> Result<Value, CallError> {
+        let mut options = PeerRequestOptions::no_options();
+        if let Some(meta) = &order.meta {
+            let meta: JsonObject = meta.clone();
+            options = options.with_meta(RequestMetaObject::from(meta));
+        }
+        let sent = self.peer.send_request_with_option(request, options);
+        let sent = tokio::time::timeout(order.timeout, sent).await;
+        let mut handle = sent
+            .map_err(|_| CallError::Timeout(order.timeout))?
+            .map_err(|error| self.failure(error))?;
+        let mut reports = guard.listen(handle.progress_token.clone());
+        let end = Instant::now() + LONGEST_CALL;
+        let mut due = Instant::now() + order.timeout;
+        loop {
+            tokio::select! {
+                response = &mut handle.rx => {
+                    let raw = self.tap.take(&handle.id);
+                    let response = response.map_err(|_| CallError::Closed)?;
+                    let response = response.map_err(|error| self.failure(error))?;
+                    return raw
+                        .map_or_else(|| serde_json::to_value(&response), Ok)
+                        .map_err(|error| CallError::Unreadable(error.to_string()));
+                }
+                Some(report) = reports.recv() => {
+                    due = Instant::now() + order.timeout;
+                    if let Some(progress) = order.progress {
+                        // A report that does not fit is dropped: the next one says more.
+                        progress.try_send(report).ok();
+                    }
+                }
+                () = tokio::time::sleep_until(due.min(end)) => {
+                    if self.asking.is_open() && Instant::now() < end {
+                        // The server waits for a person.
+                        due = Instant::now() + order.timeout;
+                        continue;
+                    }
+                    self.cancel(handle, "the request took too long").await;
+                    return Err(CallError::Timeout(order.timeout));
+                }
+                () = order.cancel.cancelled() => {
+                    self.cancel(handle, "the call was cancelled").await;
+                    return Err(CallError::Cancelled);
+                }
+            }
+        }
+    }
+
+    /// Tells the server that nobody waits for a request any more.
+    async fn cancel(&self, handle: RequestHandle<RoleClient>, why: &str) {
+        self.tap.take(&handle.id);
+        let told = handle.cancel(Some(why.to_owned()));
+        if let Ok(Err(error)) = tokio::time::timeout(CANCELLED_WITHIN, told).await {
+            tracing::debug!(%error, "a server could not be told that a request is cancelled");
+        }
+    }
+
+    fn failure(&self, error: ServiceError) -> CallError {
+        match error {
+            ServiceError::McpError(error) => refused(error),
+            ServiceError::TransportClosed => CallError::Closed,
+            ServiceError::Timeout { timeout } => CallError::Timeout(timeout),
+            ServiceError::Cancelled { .. } => CallError::Cancelled,
+            ServiceError::TransportSend(_) if self.refused.get() => CallError::NeedsAuth,
+            ServiceError::TransportSend(error) => {
+                let text = error.to_string();
+                // The library does not say it otherwise.
+                if text.contains("Session expired") {
+                    CallError::Forgotten
+                } else {
+                    CallError::NotConnected(text)
+                }
+            }
+            other => CallError::Unreadable(other.to_string()),
+        }
+    }
+}
+
+fn refused(error: ErrorData) -> CallError {
+    CallError::Refused {
+        code: error.code.0,
+        message: error.message.into_owned(),
+    }
+}

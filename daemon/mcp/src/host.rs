@@ -1,0 +1,153 @@
+//! The servers of one session and its sub-agents.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use parking_lot::RwLock;
+
+use crate::cache::{LastTime, ToolCache};
+use crate::config::ServerConfig;
+use crate::naming::Names;
+use crate::port::{Ports, TokenSource};
+use crate::server::{Server, Setup};
+use crate::tools::ServerTool;
+
+/// A tool as it is offered to a model.
+#[derive(Clone)]
+pub struct OfferedTool {
+    /// The name for the model.
+    pub name: String,
+    pub server: Arc<Server>,
+    /// All tools of the server.
+    tools: Arc<Vec<ServerTool>>,
+    at: usize,
+}
+
+impl OfferedTool {
+    pub fn tool(&self) -> Option<&ServerTool> {
+        self.tools.get(self.at)
+    }
+}
+
+/// The servers of one session and its sub-agents.
+pub struct Host {
+    ports: Ports,
+    cache: ToolCache,
+    /// How long a server is kept that nobody uses.
+    idle: Duration,
+    servers: RwLock<BTreeMap<String, Arc<Server>>>,
+}
+
+impl Host {
+    pub fn new(ports: Ports, cache: ToolCache, idle: Duration) -> Self {
+        Self {
+            ports,
+            cache,
+            idle,
+            servers: RwLock::default(),
+        }
+    }
+
+    /// Returns whether a server of this configuration is there.
+    pub fn has(&self, config: &ServerConfig) -> bool {
+        let server = self.get(&config.name);
+        server.is_some_and(|server| *server.config() == *config)
+    }
+
+    /// Adds a server without starting it. The tools that it had last time are read from the disk.
+    pub async fn add(
+        &self,
+        config: ServerConfig,
+        tokens: Option<Arc<dyn TokenSource>>,
+    ) -> Arc<Server> {
+        let (cache, of) = (self.cache.clone(), config.fingerprint());
+        let keeps = config.keeps_tools;
+        let name = config.name.clone();
+        let server = Server::new(
+            config,
+            Setup {
+                ports: self.ports.clone(),
+                cache: cache.clone(),
+                idle: self.idle,
+                tokens,
+            },
+        );
+        if keeps {
+            let read = tokio::task::spawn_blocking(move || cache.load(&of)).await;
+            match read {
+                Ok(Some(LastTime::Tools(tools))) => server.remember(tools),
+                Ok(Some(LastTime::Failed)) => server.expect_failure(),
+                Ok(None) | Err(_) => {}
+            }
+        }
+        let before = self.servers.write().insert(name, server.clone());
+        if let Some(before) = before {
+            before.close().await;
+        }
+        server
+    }
+
+    /// Removes a server and ends it.
+    pub async fn remove(&self, name: &str) {
+        let removed = self.servers.write().remove(name);
+        if let Some(server) = removed {
+            server.close().await;
+        }
+    }
+
+    /// Returns the servers in the order of their names.
+    pub fn servers(&self) -> Vec<Arc<Server>> {
+        self.servers.read().values().cloned().collect()
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<Server>> {
+        self.servers.read().get(name).cloned()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.servers.read().is_empty()
+    }
+
+    /// Starts all servers that were not started yet. Does not wait.
+    pub fn start_all(&self) {
+        for server in self.servers() {
+            server.start();
+        }
+    }
+
+    /// Waits until the tools of all servers are known or cannot be had, and no longer than this.
+    pub async fn tools_known(&self, limit: Duration) {
+        let servers = self.servers();
+        let known = join_all(servers.iter().map(|server| server.tools_known()));
+        tokio::time::timeout(limit, known).await.ok();
+    }
+
+    /// Ends all servers; nothing of them is left when this resolves.
+    pub async fn close(&self) {
+        let servers = std::mem::take(&mut *self.servers.write());
+        join_all(servers.values().map(|server| server.close())).await;
+    }
+}
+
+/// Returns the tools of servers with their names for a model. The servers before have the first choice
+/// of names.
+pub fn offered(servers: &[Arc<Server>]) -> Vec<OfferedTool> {
+    let mut names = Names::default();
+    let mut offered = Vec::new();
+    for server in servers {
+        let Some(tools) = server.tools() else {
+            continue;
+        };
+        for (at, tool) in tools.iter().enumerate() {
+            offered.push(OfferedTool {
+                name: names.name(&server.name, &tool.name),
+                server: server.clone(),
+                tools: tools.clone(),
+                at,
+            });
+        }
+    }
+    offered
+}

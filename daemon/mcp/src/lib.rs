@@ -1,0 +1,32 @@
+//! MCP servers: programs and services that offer tools, resources and prompts to agents.
+//!
+//! A [`Host`] holds the servers of one session and its sub-agents. A server is started when it is first
+//! needed and never awaited by anybody who does not need it; until it is there, the tools that it had
+//! last time are offered. `port` is what the daemon provides: processes, HTTP, and the session.
+
+mod asking;
+mod cache;
+pub mod config;
+mod connection;
+mod handler;
+mod host;
+mod http;
+mod log;
+pub mod naming;
+pub mod port;
+mod prompts;
+mod result;
+mod server;
+mod stdio;
+mod tap;
+mod tools;
+
+pub use cache::ToolCache;
+pub use connection::{Call, CallError};
+pub use handler::Progress;
+pub use host::{Host, OfferedTool, offered};
+pub use log::ServerLog;
+pub use prompts::{PromptArgument, ServerPrompt, prompt_text};
+pub use result::{Binary, CallResult};
+pub use server::{Server, ServerStatus, StatusReport};
+pub use tools::{ServerTool, TaskSupport, ToolKind};

@@ -1,0 +1,362 @@
+//! The life of a server: started, connected, ended when idle, started again after a crash.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Known, Phase, Server, Setup};
+use crate::config::ServerConfig;
+use crate::connection::{CallError, ConnectError, Connected, Connection, END_SEEN_WITHIN, connect};
+use crate::log::ServerLog;
+use crate::port::ServerNews;
+use crate::prompts::ServerPrompt;
+use crate::tools::ServerTool;
+
+/// How often a server is started again by itself before somebody has to need it.
+const MOST_RESTARTS: u32 = 5;
+/// The wait before the first start after a failure; it doubles with each.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// A server that was connected for so long has not failed at its start.
+const STEADY: Duration = Duration::from_secs(60);
+/// The shortest time between two lists of tools that a server wants to be asked for.
+const BETWEEN_LISTS: Duration = Duration::from_secs(1);
+/// How long the end of a connection may take before its program is ended.
+const CLOSED_WITHIN: Duration = Duration::from_millis(500);
+
+/// An order to the task of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control {
+    Start,
+    Restart,
+    /// The server does not know the connection any more.
+    Forgotten,
+    Stop,
+    /// The session ends.
+    End,
+}
+
+/// The task of a server.
+pub(super) struct Life {
+    name: Arc<str>,
+    server: Weak<Server>,
+    setup: Setup,
+    log: ServerLog,
+    orders: mpsc::Receiver<Control>,
+    /// Failures in a row.
+    failures: u32,
+}
+
+/// Why a connection is over.
+enum Over {
+    Ordered(Control),
+    Idle,
+    Gone(String),
+}
+
+impl Life {
+    pub(super) fn new(server: &Arc<Server>, orders: mpsc::Receiver<Control>) -> Self {
+        Self {
+            name: server.name.clone(),
+            server: Arc::downgrade(server),
+            setup: server.setup.clone(),
+            log: server.log.clone(),
+            orders,
+            failures: 0,
+        }
+    }
+
+    /// Runs until the session ends.
+    pub(super) async fn run(mut self) {
+        let mut next = self.orders.recv().await;
+        while let Some(order) = next {
+            next = match order {
+                Control::Start | Control::Restart | Control::Forgotten => {
+                    Box::pin(self.live()).await
+                }
+                Control::Stop => {
+                    self.set(Phase::Stopped);
+                    self.orders.recv().await
+                }
+                Control::End => return,
+            };
+        }
+    }
+
+    /// Connects once and stays connected as long as possible. Returns the next order.
+    async fn live(&mut self) -> Option<Control> {
+        let config = self.server.upgrade()?.config();
+        self.update(|known| {
+            known.phase = Phase::Starting;
+            known.attempt += 1;
+        });
+        let cancel = CancellationToken::new();
+        let tokens = self.setup.tokens.clone();
+        let ports = self.setup.ports.clone();
+        let log = self.log.clone();
+        let connecting = connect(&config, &ports, tokens, &log, &cancel);
+        tokio::pin!(connecting);
+        let mut interrupted = None;
+        let connected = loop {
+            tokio::select! {
+                connected = &mut connecting => break connected,
+                order = self.orders.recv(), if interrupted.is_none() => match order {
+                    // It starts already.
+                    Some(Control::Start | Control::Forgotten) => {}
+                    // What was started is ended before anything else is done.
+                    order => {
+                        interrupted = Some(order);
+                        cancel.cancel();
+                    }
+                },
+            }
+        };
+        match connected {
+            Ok(connected) => {
+                let since = Instant::now();
+                let over = match interrupted {
+                    Some(order) => {
+                        self.close(connected).await;
+                        return order;
+                    }
+                    None => self.stay(connected, &config).await,
+                };
+                match over {
+                    Over::Ordered(Control::Stop) => Some(Control::Stop),
+                    Over::Ordered(order) => {
+                        self.failures = 0;
+                        Some(order)
+                    }
+                    Over::Idle => {
+                        self.failures = 0;
+                        self.set(Phase::Idle);
+                        self.orders.recv().await
+                    }
+                    Over::Gone(why) => {
+                        if since.elapsed() >= STEADY {
+                            self.failures = 0;
+                        }
+                        self.failed(why).await
+                    }
+                }
+            }
+            Err(_) if interrupted.is_some() => interrupted.flatten(),
+            Err(ConnectError::NeedsAuth) => {
+                self.set(Phase::NeedsAuth);
+                self.orders.recv().await
+            }
+            Err(ConnectError::Cancelled) => self.orders.recv().await,
+            Err(ConnectError::Failed(why)) => {
+                if config.keeps_tools {
+                    let (cache, of) = (self.setup.cache.clone(), config.fingerprint());
+                    tokio::task::spawn_blocking(move || cache.note_failure(&of));
+                }
+                self.failed(why).await
+            }
+        }
+    }
+
+    /// Tells of a failure, and waits until the server is started again.
+    async fn failed(&mut self, why: String) -> Option<Control> {
+        self.failures += 1;
+        tracing::info!(server = %self.name, why, "an MCP server failed");
+        let since_ms = self.setup.ports.session.now_ms();
+        self.set(Phase::Failed {
+            why: why.into(),
+            since_ms,
+        });
+        if self.failures > MOST_RESTARTS {
+            return self.orders.recv().await;
+        }
+        let doubled = FIRST_WAIT.saturating_mul(1 << (self.failures - 1).min(16));
+        tokio::select! {
+            () = tokio::time::sleep(doubled.min(LONGEST_WAIT)) => Some(Control::Start),
+            order = self.orders.recv() => order,
+        }
+    }
+
+    /// Looks after a connection until it is over.
+    async fn stay(&mut self, connected: Connected, config: &Arc<ServerConfig>) -> Over {
+        let connection = connected.connection.clone();
+        let listed = tokio::select! {
+            listed = list(&connection, config) => listed,
+            order = self.orders.recv() => {
+                self.close(connected).await;
+                return Over::Ordered(order.unwrap_or(Control::End));
+            }
+        };
+        match listed {
+            Ok(lists) => {
+                let instructions = connection.instructions();
+                self.update(|known| {
+                    known.phase = Phase::Connected(connection.clone());
+                    known.instructions = instructions.map(Into::into);
+                });
+                self.take_lists(config, lists);
+            }
+            Err(error) => {
+                self.close(connected).await;
+                return Over::Gone(format!("its tools could not be listed: {error}"));
+            }
+        }
+        let mut relist_at: Option<Instant> = None;
+        let mut not_before = Instant::now();
+        let mut relist: Option<BoxFuture<'_, _>> = None;
+        let mut idle_at = Instant::now() + self.setup.idle;
+        let over = loop {
+            tokio::select! {
+                order = self.orders.recv() => match order {
+                    Some(Control::Start) => {}
+                    order => break Over::Ordered(order.unwrap_or(Control::End)),
+                },
+                why = gone(&connected, &self.log) => break Over::Gone(why),
+                () = connected.lists_changed.notified() => {
+                    // A server that never stops saying so is asked now and then.
+                    relist_at.get_or_insert(not_before.max(Instant::now()));
+                }
+                () = sleep_until(relist_at), if relist.is_none() => {
+                    relist_at = None;
+                    relist = Some(list(&connection, config).boxed());
+                }
+                listed = ready(&mut relist) => {
+                    relist = None;
+                    not_before = Instant::now() + BETWEEN_LISTS;
+                    match listed {
+                        Ok(lists) => self.take_lists(config, lists),
+                        Err(error) => {
+                            self.log.add(&format!("its tools could not be listed: {error}"));
+                        }
+                    }
+                }
+                () = tokio::time::sleep_until(idle_at) => match connection.rests_since() {
+                    Some(since) if since.elapsed() >= self.setup.idle => break Over::Idle,
+                    Some(since) => idle_at = since + self.setup.idle,
+                    None => idle_at = Instant::now() + self.setup.idle,
+                },
+            }
+        };
+        drop(relist);
+        self.close(connected).await;
+        over
+    }
+
+    /// Takes the tools and prompts that the server has now.
+    fn take_lists(&self, config: &Arc<ServerConfig>, lists: Lists) {
+        let Lists {
+            tools,
+            problems,
+            prompts,
+        } = lists;
+        for problem in &problems {
+            self.log.add(problem);
+        }
+        let mut changed = false;
+        let tools = Arc::new(tools);
+        self.update(|known| {
+            changed = known.tools.as_ref() != Some(&tools);
+            known.tools = Some(tools.clone());
+            known.problems = Arc::new(problems);
+            known.prompts = Arc::new(prompts);
+        });
+        if !changed {
+            return;
+        }
+        self.tell(ServerNews::ToolsChanged);
+        if config.keeps_tools {
+            let (cache, of) = (self.setup.cache.clone(), config.fingerprint());
+            // Nobody waits for it: without it the next start offers the tools a little later.
+            tokio::task::spawn_blocking(move || cache.store(&of, &tools));
+        }
+    }
+
+    /// Ends a connection and its program.
+    async fn close(&self, connected: Connected) {
+        connected.stop.cancel();
+        let closed = connected.closed.cancelled();
+        tokio::time::timeout(CLOSED_WITHIN, closed).await.ok();
+        if let Some(process) = &connected.process {
+            // Its input is closed, which most programs take as their end.
+            tokio::time::timeout(CLOSED_WITHIN, process.exit())
+                .await
+                .ok();
+            process.end().await;
+        }
+        if let Some(errors) = connected.errors {
+            errors.abort();
+        }
+    }
+
+    fn set(&self, phase: Phase) {
+        self.update(|known| known.phase = phase);
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Known)) {
+        if let Some(server) = self.server.upgrade() {
+            server.known.send_modify(change);
+            self.tell(ServerNews::Status);
+        }
+    }
+
+    fn tell(&self, news: ServerNews) {
+        self.setup.ports.session.news(&self.name, news);
+    }
+}
+
+/// What a server offers.
+struct Lists {
+    tools: Vec<ServerTool>,
+    /// What is wrong with tools that are left out.
+    problems: Vec<String>,
+    prompts: Vec<ServerPrompt>,
+}
+
+async fn list(connection: &Connection, config: &ServerConfig) -> Result<Lists, CallError> {
+    let (tools, problems) = connection.list_tools(config).await?;
+    Ok(Lists {
+        tools,
+        problems,
+        prompts: connection.list_prompts(config).await,
+    })
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a future that is there.
+async fn ready<T>(future: &mut Option<BoxFuture<'_, T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the other end of a connection is gone; returns why.
+async fn gone(connected: &Connected, log: &ServerLog) -> String {
+    let closed = connected.closed.cancelled();
+    let how = if let Some(process) = &connected.process {
+        tokio::select! {
+            how = process.exit() => how,
+            () = closed => {
+                // A program that closes its output mostly ends, and its end says more.
+                let end = tokio::time::timeout(END_SEEN_WITHIN, process.exit()).await;
+                end.unwrap_or_else(|_| "it closed its output".to_owned())
+            }
+        }
+    } else {
+        closed.await;
+        "the connection broke".to_owned()
+    };
+    match log.last() {
+        Some(line) => format!("{how}: {line}"),
+        None => how,
+    }
+}

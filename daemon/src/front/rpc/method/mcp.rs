@@ -1,0 +1,283 @@
+//! The MCP servers of a session: listed, started, stopped, switched on and off.
+
+use std::sync::Arc;
+
+use loopd_mcp::Server;
+use loopd_proto::event::mcp::{LoadedServer, McpStatus};
+use loopd_proto::id::SessionId;
+use loopd_proto::params::mcp::{
+    EnvValueModeParams, EnvValueModeSet, HostState, ListedServer, ListedTool, MovedToBackground,
+    NeedsAuth, Removed, Running, ServerFailure, ServerList, ServerLogLines, ServerParams,
+    ServerTools, StartParams,
+};
+use loopd_proto::params::options::OptionsPatch;
+use loopd_proto::params::session::Of;
+use loopd_proto::session::SessionOptions;
+
+use crate::discovery::mcp::{McpEntry, check_name};
+use crate::front::rpc::context::Context;
+use crate::front::rpc::error::RpcError;
+use crate::mcp::{LookupMode, McpCell};
+use crate::session::SessionHandle;
+use loopd_kernel::command::{Command, McpSwitch};
+
+/// A session and its servers.
+pub(super) struct SessionServers {
+    pub(super) session: SessionHandle,
+    pub(super) cell: McpCell,
+}
+
+impl SessionServers {
+    /// Looks which servers the session has; starts those that were not started yet if `mode` says so.
+    pub(super) async fn look(
+        context: &Context,
+        id: &SessionId,
+        mode: LookupMode,
+    ) -> Result<Self, RpcError> {
+        let session = context.session(id)?;
+        let seen = session.view(|view| (view.mcp.clone(), (view.mcp_lookup)()));
+        let (cell, lookup) = seen.await?;
+        if let Some(lookup) = lookup {
+            let port = lookup.port.clone();
+            let (notices, changed) = lookup.run(mode).await;
+            if changed {
+                port.servers_changed();
+            }
+            for notice in notices {
+                let warning = Command::file_warning("mcp_file", notice);
+                session.command(warning).await?;
+            }
+        }
+        Ok(Self { session, cell })
+    }
+
+    /// Returns a server that the session uses.
+    pub(super) fn server(&self, name: &str) -> Result<Arc<Server>, RpcError> {
+        let server = self.cell.server(name);
+        server.ok_or_else(|| RpcError::Failed(format!("MCP server {name} is not configured")))
+    }
+
+    /// Refuses a session without any servers.
+    fn check_any(&self, why: &str) -> Result<(), RpcError> {
+        if self.cell.is_empty() {
+            return Err(RpcError::Failed(why.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Refuses a server that the session does not know.
+    fn check_known(&self, name: &str) -> Result<(), RpcError> {
+        if self.cell.known().iter().any(|known| known.name == name) {
+            return Ok(());
+        }
+        Err(RpcError::Failed(format!(
+            "MCP server {name} is not configured"
+        )))
+    }
+}
+
+pub(super) async fn list(context: Context, params: Of) -> Result<ServerList, RpcError> {
+    let of = SessionServers::look(&context, &params.session_id, LookupMode::Start).await?;
+    let mut host = HostState {
+        mcp3p_enabled: context.app.services.config.mcp.enabled,
+        ..HostState::default()
+    };
+    let report = of.cell.report();
+    let now = u64::try_from(context.app.services.clock.now().0).unwrap_or(0);
+    for server in &report {
+        let handle = of.cell.server(&server.name);
+        sort(server, handle.as_deref(), now, &mut host);
+    }
+    let servers = report.into_iter().map(|server| {
+        let handle = of.cell.server(&server.name);
+        let problems = handle.as_ref().map(|it| it.report().problems);
+        ListedServer {
+            noise: handle.map(|it| it.log.noise()).filter(|count| *count > 0),
+            problems: problems.filter(|problems| !problems.is_empty()),
+            name: server.name,
+            status: server.status,
+            source: server.source,
+            source_plugin: server.plugin_name,
+            display_name: server.display_name,
+            error: server.error,
+            server_metadata: server.server_metadata,
+            transport: server.transport,
+        }
+    });
+    Ok(ServerList {
+        servers: servers.collect(),
+        host,
+    })
+}
+
+/// Sorts a server into the lists of the host.
+fn sort(server: &LoadedServer, handle: Option<&Server>, now: u64, host: &mut HostState) {
+    let name = server.name.clone();
+    match server.status {
+        McpStatus::Connected => host.clients.push(name),
+        McpStatus::Pending => host.pending_connections.push(name),
+        McpStatus::Disabled => host.disabled_servers.push(name),
+        McpStatus::NeedsAuth => {
+            let asked = NeedsAuth { timestamp: now };
+            host.needs_auth_servers.insert(name, asked);
+        }
+        McpStatus::Failed => {
+            let since = handle.and_then(|it| it.report().since_ms);
+            let failure = ServerFailure {
+                message: server.error.clone().unwrap_or_default(),
+                timestamp: since.unwrap_or(now),
+            };
+            host.failed_servers.insert(name, failure);
+        }
+        McpStatus::Stopped | McpStatus::NotConfigured => {}
+    }
+}
+
+pub(super) async fn list_tools(
+    context: Context,
+    params: ServerParams,
+) -> Result<ServerTools, RpcError> {
+    let of = SessionServers::look(&context, &params.session_id, LookupMode::Look).await?;
+    let name = &params.server_name;
+    let server = of.cell.server(name).filter(|server| server.is_connected());
+    let not_connected = || RpcError::Failed(format!("MCP server {name} is not connected"));
+    let server = server.ok_or_else(not_connected)?;
+    let tools = server.list_tools().await;
+    let tools = tools.map_err(|error| RpcError::Failed(error.to_string()))?;
+    let tools = tools.iter().map(|tool| ListedTool {
+        name: tool.name.clone(),
+        description: Some(tool.description.clone()).filter(|text| !text.is_empty()),
+        ui: tool.ui.clone(),
+    });
+    Ok(ServerTools {
+        tools: tools.collect(),
+    })
+}
+
+pub(super) async fn enable(context: Context, params: ServerParams) -> Result<(), RpcError> {
+    switch(&context, params, McpSwitch::On).await
+}
+
+pub(super) async fn disable(context: Context, params: ServerParams) -> Result<(), RpcError> {
+    switch(&context, params, McpSwitch::Off).await
+}
+
+async fn switch(
+    context: &Context,
+    params: ServerParams,
+    switch: McpSwitch,
+) -> Result<(), RpcError> {
+    let of = SessionServers::look(context, &params.session_id, LookupMode::Look).await?;
+    of.check_any("No MCP host initialized")?;
+    of.check_known(&params.server_name)?;
+    let name = params.server_name;
+    let command = Command::SwitchMcpServer(name, switch);
+    of.session.command(command).await?;
+    SessionServers::look(context, &params.session_id, LookupMode::Start).await?;
+    Ok(())
+}
+
+pub(super) async fn reload(context: Context, params: Of) -> Result<(), RpcError> {
+    let of = SessionServers::look(&context, &params.session_id, LookupMode::Start).await?;
+    of.check_any("MCP config reload not available: the session has no MCP servers")?;
+    for server in of
+        .cell
+        .host()
+        .map(|host| host.servers())
+        .unwrap_or_default()
+    {
+        server.restart(None);
+    }
+    Ok(())
+}
+
+pub(super) async fn to_background(
+    context: Context,
+    params: Of,
+) -> Result<MovedToBackground, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let moved = session.view(|view| view.mcp.go_on()).await?;
+    Ok(MovedToBackground {
+        moved_to_background: moved,
+    })
+}
+
+pub(super) async fn start(context: Context, params: StartParams) -> Result<(), RpcError> {
+    let of = bring(&context, params.clone()).await?;
+    let server = of.server(&params.server_name)?;
+    if !server.is_connected() {
+        server.restart(None);
+    }
+    Ok(())
+}
+
+pub(super) async fn restart(context: Context, params: StartParams) -> Result<(), RpcError> {
+    let of = bring(&context, params.clone()).await?;
+    of.server(&params.server_name)?.restart(None);
+    Ok(())
+}
+
+/// Takes the configuration that a request brings along.
+async fn bring(context: &Context, params: StartParams) -> Result<SessionServers, RpcError> {
+    let (id, name) = (params.session_id, params.server_name);
+    if let Some(config) = params.config {
+        check_name(&name).map_err(|what| RpcError::InvalidParams(format!("serverName: {what}")))?;
+        McpEntry::read(&config)
+            .map_err(|what| RpcError::InvalidParams(format!("config: the server {what}")))?;
+        let session = context.session(&id)?;
+        session.bring_server(name, Some(config)).await?;
+    }
+    SessionServers::look(context, &id, LookupMode::Look).await
+}
+
+pub(super) async fn stop(context: Context, params: ServerParams) -> Result<(), RpcError> {
+    let of = SessionServers::look(&context, &params.session_id, LookupMode::Look).await?;
+    of.server(&params.server_name)?.stop();
+    Ok(())
+}
+
+pub(super) async fn is_running(
+    context: Context,
+    params: ServerParams,
+) -> Result<Running, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let server = session
+        .view(move |view| view.mcp.server(&params.server_name))
+        .await?;
+    Ok(Running {
+        running: server.is_some_and(|server| server.is_connected()),
+    })
+}
+
+pub(super) async fn set_env_value_mode(
+    context: Context,
+    params: EnvValueModeParams,
+) -> Result<EnvValueModeSet, RpcError> {
+    let session = context.session(&params.session_id)?;
+    let patch = OptionsPatch {
+        options: SessionOptions {
+            env_value_mode: Some(params.mode),
+            ..SessionOptions::default()
+        },
+        ..OptionsPatch::default()
+    };
+    session
+        .command(Command::UpdateOptions(Box::new(patch)))
+        .await?;
+    Ok(EnvValueModeSet { mode: params.mode })
+}
+
+/// Other runtimes add a server by themselves; this daemon does not, so that there is none to remove.
+pub(super) async fn remove_github(context: Context, params: Of) -> Result<Removed, RpcError> {
+    context.session(&params.session_id)?;
+    Ok(Removed { removed: false })
+}
+
+pub(super) async fn log(
+    context: Context,
+    params: ServerParams,
+) -> Result<ServerLogLines, RpcError> {
+    let of = SessionServers::look(&context, &params.session_id, LookupMode::Look).await?;
+    let (lines, dropped) = of.server(&params.server_name)?.log.lines();
+    Ok(ServerLogLines { lines, dropped })
+}

@@ -1,0 +1,406 @@
+//! The MCP servers of a session: when they are looked for, and what clients are told about them.
+
+mod port;
+mod tokens;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loopd_mcp::Server;
+use loopd_mcp::naming;
+use loopd_mcp::port::HttpPort;
+use loopd_proto::event::Ephemeral;
+use loopd_proto::event::ask::ElicitationRequested;
+use loopd_proto::event::mcp::{
+    ListChanged, LoadedServer, McpStatus, OauthCompleted, OauthOutcome, OauthRequired,
+    ServersLoaded, StatusChanged,
+};
+use loopd_proto::id::{RequestId, SessionId};
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+
+use self::port::SessionPort;
+use self::tokens::ClientTokens;
+use super::actor::Actor;
+use super::ask::ElicitationAnswer;
+use super::effects::Reporter;
+use super::{Message, SessionError, SessionHandle};
+use crate::client::ClientId;
+use crate::discovery::mcp::McpPlaces;
+use crate::launch::Launch;
+use crate::mcp::{LaunchWeb, LookupMode, McpCell, McpLookup, TokensOf};
+use crate::services::Services;
+use crate::tool::mcp::McpTool;
+use crate::trust;
+use loopd_kernel::command::Command;
+use loopd_kernel::policy::grant::Grant;
+use loopd_proto::permission::PermissionRequest;
+
+/// The type of warnings about files of servers.
+const FILE_WARNING: &str = "mcp_file";
+
+/// The MCP servers of a session.
+pub(super) struct SessionMcp {
+    pub(super) cell: McpCell,
+    port: Arc<SessionPort>,
+    /// Servers that clients brought for this session by a method of their own.
+    brought: BTreeMap<String, Map<String, Value>>,
+    /// What clients were told last about each server.
+    told: BTreeMap<String, (McpStatus, Option<String>)>,
+    /// What a client said about itself to the user interfaces of tools.
+    pub(super) app_context: Map<String, Value>,
+    /// The clients that provide tokens, each with the name of its offer.
+    providers: Vec<(ClientId, String)>,
+    /// Who waits for a token.
+    wanted_tokens: HashMap<RequestId, oneshot::Sender<Option<String>>>,
+}
+
+/// What reaches a session about its servers.
+pub enum McpMessage {
+    /// There is something to tell.
+    News,
+    /// A client brings a server, or takes one away that it brought.
+    Bring {
+        name: String,
+        config: Option<Map<String, Value>>,
+    },
+    /// A client says something about itself to the user interfaces of tools.
+    SetAppContext(Map<String, Value>),
+    /// Something that clients are told.
+    Tell(Box<Ephemeral>),
+    /// A server asks a person something.
+    Elicit {
+        asked: Box<ElicitationRequested>,
+        reply: oneshot::Sender<ElicitationAnswer>,
+    },
+    /// A client provides tokens from now on, under this name.
+    ProvideTokens(ClientId, String),
+    /// It does not any more.
+    ProvideNoTokens(String),
+    /// A server wants a token.
+    AskForToken {
+        asked: Box<OauthRequired>,
+        reply: oneshot::Sender<Option<String>>,
+    },
+    /// A client answers with a token or without; the reply says whether somebody waited for it.
+    TokenAnswered {
+        request: RequestId,
+        token: Option<String>,
+        reply: Option<oneshot::Sender<bool>>,
+    },
+}
+
+impl SessionHandle {
+    /// Takes a server that a client brings for this session, or away.
+    pub fn bring_server(
+        &self,
+        name: String,
+        config: Option<Map<String, Value>>,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        self.post_mcp(McpMessage::Bring { name, config })
+    }
+
+    /// Keeps what a client says about itself to the user interfaces of tools.
+    pub fn set_app_context(
+        &self,
+        context: Map<String, Value>,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        self.post_mcp(McpMessage::SetAppContext(context))
+    }
+
+    /// Tells the clients something.
+    pub fn tell(
+        &self,
+        event: Ephemeral,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        self.post_mcp(McpMessage::Tell(Box::new(event)))
+    }
+
+    /// Lets a client be asked for the tokens of servers.
+    pub fn provide_tokens(
+        &self,
+        client: ClientId,
+        name: String,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        self.post_mcp(McpMessage::ProvideTokens(client, name))
+    }
+
+    pub fn provide_no_tokens(
+        &self,
+        name: String,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        self.post_mcp(McpMessage::ProvideNoTokens(name))
+    }
+
+    /// Answers a server's wish for a token; returns whether somebody waited for it.
+    pub fn answer_token(
+        &self,
+        request: RequestId,
+        token: Option<String>,
+    ) -> impl Future<Output = Result<bool, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::Mcp(McpMessage::TokenAnswered {
+            request,
+            token,
+            reply: Some(reply),
+        }));
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::Ended(id))
+        }
+    }
+
+    /// Sends a message and waits until the session has taken it.
+    fn post_mcp(
+        &self,
+        message: McpMessage,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        let posted = self.post(Message::Mcp(message));
+        let taken = self.view(|_| ());
+        async move {
+            posted?;
+            taken.await
+        }
+    }
+}
+
+impl SessionMcp {
+    pub(super) fn new(
+        id: &SessionId,
+        services: &Arc<Services>,
+        mailbox: &mpsc::Sender<Message>,
+    ) -> Self {
+        Self {
+            cell: McpCell::default(),
+            port: Arc::new(SessionPort::new(
+                id.clone(),
+                services.clone(),
+                mailbox.clone(),
+            )),
+            brought: BTreeMap::new(),
+            told: BTreeMap::new(),
+            app_context: Map::new(),
+            providers: Vec::new(),
+            wanted_tokens: HashMap::new(),
+        }
+    }
+
+    /// Takes the servers of the parent, for a sub-agent.
+    pub(super) fn inherit(&mut self, above: &McpCell) {
+        self.cell = above.below();
+    }
+
+    /// Returns the servers that may be about to offer a tool of this name for the first time.
+    pub(super) fn starting_for(&self, tool: &str) -> Vec<Arc<Server>> {
+        let servers = self.cell.servers().into_iter();
+        let may_offer = |server: &Arc<Server>| {
+            server.is_new() && tool.starts_with(&naming::plain(&server.name, ""))
+        };
+        servers.filter(may_offer).collect()
+    }
+
+    /// Returns the tool that a grant is about.
+    pub(super) fn tool_of(&self, grant: &Grant) -> Option<McpTool> {
+        let Some(PermissionRequest::Mcp {
+            server_name,
+            tool_name,
+            ..
+        }) = grant.request()
+        else {
+            return None;
+        };
+        let server = self.cell.server(server_name)?;
+        Some(McpTool::new(server, tool_name))
+    }
+}
+
+impl Actor {
+    /// Returns a lookup of the servers of the session; `None` if there are none and were none. A
+    /// sub-agent uses the servers of its parents.
+    pub(super) fn mcp_lookup(&self) -> Option<McpLookup> {
+        if self.subagents.is_child() || !self.services.config.mcp.enabled {
+            return None;
+        }
+        let launch = self.clients.launch()?;
+        let options = &self.options;
+        let cwd = Path::new(&self.state.cwd);
+        let (env, home) = (launch.env(), &self.services.home);
+        let root = || trust::project_root(cwd);
+        let places = McpPlaces::of_session(options, env, home, cwd, launch.plugins(), root);
+        let has_own = options
+            .mcp_servers
+            .as_ref()
+            .is_some_and(|it| !it.is_empty());
+        let has_any = has_own
+            || !self.mcp.brought.is_empty()
+            || !self.mcp.cell.is_empty()
+            || places.has_files();
+        if !has_any {
+            return None;
+        }
+        self.mcp.port.set_roots(self.roots());
+        let mut options = self.options.clone();
+        // What was disabled and enabled in the session is in its state.
+        options
+            .disabled_mcp_servers
+            .clone_from(&self.state.options.disabled_mcp_servers);
+        options.env_value_mode = self.state.options.env_value_mode;
+        Some(McpLookup {
+            cell: self.mcp.cell.clone(),
+            services: self.services.clone(),
+            launch: launch.clone(),
+            session: self.state.id.clone(),
+            options,
+            brought: self.mcp.brought.clone(),
+            cwd: cwd.to_owned(),
+            places,
+            port: self.mcp.port.clone(),
+            tokens: self.token_source(launch),
+        })
+    }
+
+    /// Returns what makes the tokens of servers.
+    fn token_source(&self, launch: &Arc<Launch>) -> TokensOf {
+        let (mailbox, services) = (self.mailbox.clone(), self.services.clone());
+        let http: Arc<dyn HttpPort> = Arc::new(LaunchWeb(Arc::new(launch.http.clone())));
+        Arc::new(move |config| ClientTokens::of(config, &mailbox, &services, http.clone()))
+    }
+
+    /// Asks the clients that provide tokens, if there are any.
+    fn ask_for_token(&mut self, asked: OauthRequired, reply: oneshot::Sender<Option<String>>) {
+        let here = |(client, _): &(ClientId, String)| {
+            let mut attached = self.clients.attachments().iter();
+            attached.any(|attachment| attachment.client.id() == *client)
+        };
+        if !self.mcp.providers.iter().any(here) {
+            // The reply ends without a token.
+            return;
+        }
+        self.mcp
+            .wanted_tokens
+            .retain(|_, waiting| !waiting.is_closed());
+        self.mcp
+            .wanted_tokens
+            .insert(asked.request_id.clone(), reply);
+        self.tell(&Ephemeral::McpOauthRequired(Box::new(asked)));
+    }
+
+    fn token_answered(&mut self, request: RequestId, token: Option<String>) -> bool {
+        let Some(waiting) = self.mcp.wanted_tokens.remove(&request) else {
+            return false;
+        };
+        let outcome = match &token {
+            Some(_) => OauthOutcome::Token,
+            None => OauthOutcome::Cancelled,
+        };
+        // The send fails if the server has stopped waiting.
+        let waited = waiting.send(token).is_ok();
+        self.tell(&Ephemeral::McpOauthCompleted(OauthCompleted {
+            request_id: request,
+            outcome,
+        }));
+        waited
+    }
+
+    /// Returns the directories that the session works in.
+    fn roots(&self) -> Vec<PathBuf> {
+        let own = std::iter::once(PathBuf::from(&self.state.cwd));
+        let more = self.state.permissions.directories.iter().map(PathBuf::from);
+        own.chain(more).collect()
+    }
+
+    pub(super) async fn take_mcp(&mut self, message: McpMessage) {
+        match message {
+            McpMessage::News => {}
+            McpMessage::Bring {
+                name,
+                config: Some(config),
+            } => {
+                self.mcp.brought.insert(name, config);
+            }
+            McpMessage::Bring { name, config: None } => {
+                self.mcp.brought.remove(&name);
+            }
+            McpMessage::SetAppContext(context) => self.mcp.app_context = context,
+            McpMessage::Tell(event) => self.tell(&event),
+            McpMessage::Elicit { asked, reply } => {
+                if self.clients.can_elicit() {
+                    self.elicit(asked, reply).await;
+                }
+                // Without a client that shows forms the reply ends, which declines.
+            }
+            McpMessage::ProvideTokens(client, name) => self.mcp.providers.push((client, name)),
+            McpMessage::ProvideNoTokens(name) => self.mcp.providers.retain(|(_, it)| *it != name),
+            McpMessage::AskForToken { asked, reply } => self.ask_for_token(*asked, reply),
+            McpMessage::TokenAnswered {
+                request,
+                token,
+                reply,
+            } => {
+                let waited = self.token_answered(request, token);
+                if let Some(reply) = reply {
+                    // The send fails if the client has stopped waiting.
+                    reply.send(waited).ok();
+                }
+            }
+        }
+    }
+
+    /// Tells clients what is new about servers.
+    pub(super) fn tell_mcp_news(&mut self) {
+        let Some(news) = self.mcp.port.take_news() else {
+            return;
+        };
+        let report = self.mcp.cell.report();
+        if news.loaded {
+            let servers = report.clone();
+            self.mcp.told = report.iter().map(told).collect();
+            self.tell(&Ephemeral::McpServersLoaded(ServersLoaded { servers }));
+        }
+        for server in report {
+            let (name, now) = told(&server);
+            if self.mcp.told.get(&name) != Some(&now) {
+                self.mcp.told.insert(name.clone(), now.clone());
+                let (status, error) = now;
+                self.tell(&Ephemeral::McpStatusChanged(StatusChanged {
+                    server_name: name,
+                    status,
+                    error,
+                }));
+            }
+        }
+        let changed = |names: BTreeSet<String>, event: fn(ListChanged) -> Ephemeral| {
+            names
+                .into_iter()
+                .map(move |server_name| event(ListChanged { server_name }))
+        };
+        let events = changed(news.tools, Ephemeral::McpToolsChanged)
+            .chain(changed(news.prompts, Ephemeral::McpPromptsChanged))
+            .chain(changed(news.resources, Ephemeral::McpResourcesChanged));
+        for event in events.collect::<Vec<_>>() {
+            self.tell(&event);
+        }
+    }
+}
+
+fn told(server: &LoadedServer) -> (String, (McpStatus, Option<String>)) {
+    (server.name.clone(), (server.status, server.error.clone()))
+}
+
+/// Looks for the servers of a session and starts them, before a prompt goes to the model.
+pub(super) async fn look_and_start(lookup: McpLookup, reporter: &Reporter) {
+    let (cell, limit) = (lookup.cell.clone(), lookup.first_wait());
+    let port = lookup.port.clone();
+    let (notices, changed) = lookup.run(LookupMode::Start).await;
+    if changed {
+        port.servers_changed();
+    }
+    for notice in notices {
+        reporter
+            .report(Command::file_warning(FILE_WARNING, notice))
+            .await;
+    }
+    cell.wait_for_tools(limit).await;
+}

@@ -1,0 +1,24 @@
+//! Sessions whose context gets too small.
+
+use loopd_tests::{Daemon, Script, Turn, call};
+use serde_json::json;
+
+use super::{Log, end, session};
+
+/// The model looks at a file so often that old results are shortened.
+pub(super) async fn pruned() -> Vec<Log> {
+    let look = |id: &str| call(id, "view", json!({"path": "notes.txt"}));
+    let turns = (1..=6).map(|at| Turn::any().calls([look(&format!("c{at}"))]));
+    let script = Script::play(turns.chain([Turn::any().says("seen")]));
+    let daemon = Daemon::with(script.await).await;
+    let lines = (1..=80).map(|line| format!("line {line} of some words\n"));
+    std::fs::write(daemon.file("notes.txt"), lines.collect::<String>()).unwrap();
+    let window = json!({
+        "modelCapabilities": {"limits": {"max_context_window_tokens": 6_000}},
+        "availableTools": ["view"],
+    });
+    let mut session = session(&daemon, "pruned", window).await;
+    session.approve_all().await;
+    session.ask("look").await;
+    end(daemon).await
+}

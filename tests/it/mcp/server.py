@@ -1,0 +1,251 @@
+"""An MCP server for tests. The first argument says how it behaves; it needs no packages.
+
+It speaks newline-delimited JSON-RPC on standard input and output. `--mark FILE` appends a line to FILE
+when it starts; `--seen FILE` appends each message that it reads.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+BEHAVIOUR = sys.argv[1] if len(sys.argv) > 1 else "good"
+OUT = threading.Lock()
+CANCELLED = set()
+ANSWERS = {}
+NEXT = [1000]
+EXTRA_TOOLS = []
+
+
+def option(name):
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else None
+
+
+def note(file, text):
+    if file:
+        with open(file, "a") as out:
+            out.write(text + "\n")
+
+
+def send(message):
+    with OUT:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+
+
+def text(said, **more):
+    return {"content": [{"type": "text", "text": said}], **more}
+
+
+def tool(name, properties=None, **more):
+    schema = {"type": "object", "properties": properties or {}}
+    return {"name": name, "description": f"Does {name}.", "inputSchema": schema, **more}
+
+
+def ask(method, params):
+    """Asks the client and waits for its answer."""
+    with OUT:
+        NEXT[0] += 1
+        number = NEXT[0]
+    done = threading.Event()
+    ANSWERS[number] = [done, None]
+    send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+    done.wait(20)
+    return ANSWERS.pop(number)[1]
+
+
+def slow(id, params):
+    args = params.get("arguments", {})
+    token = params.get("_meta", {}).get("progressToken")
+    steps = args.get("steps", 4)
+    for step in range(steps):
+        for _ in range(int(args.get("ms", 100) / 10)):
+            if id in CANCELLED:
+                note(option("--seen"), f"stopped {id}")
+                return None
+            time.sleep(0.01)
+        if token is not None and args.get("progress", True):
+            progress = {"progressToken": token, "progress": step + 1, "total": steps, "message": "working"}
+            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
+    return text("done slowly")
+
+
+def call(id, params):
+    name, args = params["name"], params.get("arguments", {})
+    if name == "echo":
+        return text(args.get("text", ""))
+    if name == "add":
+        total = args["a"] + args["b"]
+        return text(str(total), structuredContent={"total": total})
+    if name == "env":
+        return text(os.environ.get(args["name"], "(not set)"))
+    if name == "environment":
+        return text(" ".join(sorted(os.environ)))
+    if name == "where":
+        return text(os.getcwd())
+    if name == "meta":
+        meta = {key: value for key, value in params.get("_meta", {}).items() if key != "progressToken"}
+        return text(json.dumps(meta))
+    if name == "picture":
+        data = "iVBORw0KGgo="
+        return {"content": [{"type": "text", "text": "a picture"},
+                            {"type": "image", "data": data, "mimeType": "image/png"},
+                            {"type": "resource", "resource": {"uri": "test://r", "text": "embedded"}}]}
+    if name == "fail":
+        return text("it did not work", isError=True)
+    if name == "slow":
+        return slow(id, params)
+    if name == "crash":
+        print("about to crash", file=sys.stderr, flush=True)
+        os._exit(7)
+    if name == "ask":
+        schema = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
+        answer = ask("elicitation/create", {"mode": "form", "message": "Which colour?", "requestedSchema": schema})
+        return text(json.dumps(answer))
+    if name == "visit":
+        answer = ask("elicitation/create", {"mode": "url", "message": "Log in there.",
+                                            "url": "https://a.example/x", "elicitationId": "e1"})
+        return text(json.dumps(answer))
+    if name == "sample":
+        message = {"role": "user", "content": {"type": "text", "text": args.get("text", "Say hi.")}}
+        answer = ask("sampling/createMessage", {"messages": [message], "maxTokens": 100})
+        return text(json.dumps(answer))
+    if name == "roots":
+        return text(json.dumps(ask("roots/list", {})))
+    if name == "grow":
+        EXTRA_TOOLS.append(tool("grown"))
+        for _ in range(args.get("times", 1)):
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        return text("grown")
+    if name == "grown":
+        return text("I am new")
+    if name == "fork":
+        child = subprocess.Popen([sys.executable, "-c",
+                                  "import signal,time,sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)",
+                                  option("--mark") or "x"], start_new_session=True)
+        return text(str(child.pid))
+    if name == "secret":
+        return text("the key is " + os.environ.get("LEAK", ""))
+    return {"error": {"code": -32602, "message": f"no tool {name}"}}
+
+
+TOOLS = [
+    tool("echo", {"text": {"type": "string"}}, annotations={"readOnlyHint": True, "title": "Echo"}),
+    tool("add", {"a": {"type": "number"}, "b": {"type": "number"}}),
+    tool("env", {"name": {"type": "string"}}), tool("environment"), tool("where"), tool("meta"), tool("picture"),
+    tool("fail"), tool("slow", {"ms": {"type": "number"}, "steps": {"type": "number"}}), tool("crash"),
+    tool("ask"), tool("visit"), tool("sample", {"text": {"type": "string"}}), tool("roots"),
+    tool("grow", {"times": {"type": "number"}}), tool("fork"), tool("secret"),
+]
+
+
+def tools():
+    if BEHAVIOUR == "odd-tools":
+        return [tool("echo", {"text": {"type": "string"}}), {"description": "no name"},
+                {"name": "bad", "inputSchema": 7}, tool("echo")]
+    if BEHAVIOUR == "long-names":
+        return [tool("a" * 80), tool("a" * 80 + "b"), tool("with space"), tool("with.space")]
+    return TOOLS + EXTRA_TOOLS
+
+
+def answer(id, method, params):
+    if method == "initialize":
+        return {"protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}, "logging": {}},
+                "serverInfo": {"name": "test", "version": "1"}, "instructions": "Use me well."}
+    if method == "ping":
+        return {}
+    if method == "tools/list":
+        if BEHAVIOUR == "half":
+            return None
+        everything = tools()
+        if BEHAVIOUR == "pages":
+            start = int(params.get("cursor", "0"))
+            page = {"tools": everything[start:start + 5]}
+            if start + 5 < len(everything):
+                page["nextCursor"] = str(start + 5)
+            return page
+        return {"tools": everything}
+    if method == "tools/call":
+        return call(id, params)
+    if method == "resources/list":
+        return {"resources": [{"uri": "test://a", "name": "a"}]}
+    if method == "resources/templates/list":
+        return {"resourceTemplates": [{"uriTemplate": "test://{x}", "name": "any"}]}
+    if method == "resources/read":
+        return {"contents": [{"uri": params["uri"], "text": "content of " + params["uri"]}]}
+    if method == "prompts/list":
+        return {"prompts": [{"name": "greet", "description": "Greets.",
+                             "arguments": [{"name": "who", "required": True}]}]}
+    if method == "prompts/get":
+        who = params.get("arguments", {}).get("who", "nobody")
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": f"Greet {who} warmly."}}]}
+    return {"error": {"code": -32601, "message": f"no method {method}"}}
+
+
+def handle(message):
+    id, method = message.get("id"), message.get("method")
+    if method is None:
+        waiting = ANSWERS.get(id)
+        if waiting:
+            waiting[1] = message.get("result", {"error": message.get("error")})
+            waiting[0].set()
+        return
+    if method == "notifications/cancelled":
+        CANCELLED.add(message["params"].get("requestId"))
+        return
+    if id is None:
+        return
+    result = answer(id, method, message.get("params") or {})
+    if result is None:
+        return
+    if BEHAVIOUR == "wrong-id" and method == "tools/list":
+        send({"jsonrpc": "2.0", "id": 99999, "result": result})
+    if BEHAVIOUR == "noise":
+        with OUT:
+            sys.stdout.write("Loading... 50%\n{not json\n\n\x1b[31mred\x1b[0m\n")
+            sys.stdout.flush()
+    if "error" in result:
+        send({"jsonrpc": "2.0", "id": id, "error": result["error"]})
+    else:
+        send({"jsonrpc": "2.0", "id": id, "result": result})
+
+
+def main():
+    note(option("--mark"), str(os.getpid()))
+    if BEHAVIOUR == "silent":
+        time.sleep(600)
+    if BEHAVIOUR == "dies":
+        print("no key was given", file=sys.stderr, flush=True)
+        sys.exit(3)
+    if BEHAVIOUR == "floods":
+        threading.Thread(target=flood, daemon=True).start()
+    if BEHAVIOUR == "long-line":
+        sys.stdout.write("x" * (20 * 1024 * 1024))
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    if BEHAVIOUR == "deaf":
+        # Answers the greeting and reads nothing more.
+        message = json.loads(sys.stdin.readline())
+        handle(message)
+        time.sleep(600)
+    if BEHAVIOUR == "slow-start":
+        time.sleep(1)
+    for line in sys.stdin:
+        message = json.loads(line)
+        note(option("--seen"), line.strip())
+        threading.Thread(target=handle, args=(message,), daemon=True).start()
+    if BEHAVIOUR == "stays":
+        # Ignores the end of its input.
+        time.sleep(600)
+
+
+def flood():
+    while True:
+        sys.stderr.write("E: " + "x" * 1000 + "\n")
+
+
+if __name__ == "__main__":
+    main()
