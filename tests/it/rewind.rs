@@ -6,6 +6,7 @@ mod files;
 mod killed;
 mod links;
 mod measure;
+mod odd_files;
 mod support;
 mod undone;
 

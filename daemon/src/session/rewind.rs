@@ -6,15 +6,21 @@
 use std::sync::{Arc, OnceLock};
 
 use loopd_proto::id::RewindId;
+use loopd_proto::visible::for_person;
 use tokio::sync::{Mutex, oneshot};
 
 use super::actor::{Actor, Flow};
 use super::effects::Reporter;
 use super::work::Work;
 use super::{Message, SessionError, SessionHandle};
-use crate::tool::capture::{Captures, ModelCallPlace, RestoreFailure, RestoreReport, Workspace};
+use crate::tool::capture::{
+    Captures, ModelCallPlace, RestoreFailure, RestoreReport, SkippedFile, Workspace,
+};
 use loopd_kernel::command::{Command, LogLevel, RestoreOutcome, RewindOrder};
 use loopd_kernel::state::{Phase, Rewinding, TurnKey};
+
+/// The most files that a message names.
+const NAMED_FILES: usize = 20;
 
 /// How a rewind went.
 #[derive(Debug, Clone)]
@@ -176,6 +182,7 @@ impl Actor {
                     Ok(report) => RestoreOutcome::Restored {
                         restored: report.restored.len() as u64,
                         skipped: report.skipped.len() as u64,
+                        left: named(&report.skipped),
                     },
                     Err(failure) => RestoreOutcome::Failed {
                         error: failure.error.clone(),
@@ -238,6 +245,14 @@ impl Actor {
         let restored = self.rewinding.restored.lock();
         restored.as_ref().map(|(id, _)| (id.clone(), None))
     }
+}
+
+/// Names files that were left alone, as far as a message has room for them.
+fn named(left: &[SkippedFile]) -> Vec<String> {
+    let first = left.iter().take(NAMED_FILES);
+    first
+        .map(|it| for_person(&it.path.to_string_lossy()))
+        .collect()
 }
 
 fn crashed() -> RestoreFailure {

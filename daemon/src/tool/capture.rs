@@ -35,9 +35,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use loopd_proto::id::Seq;
 
-use baseline::{Baseline, Differences, Overlay};
+use baseline::{Baseline, Differences, Extent, Overlay};
 use journal::{Journal, Record, Source};
 use objects::Objects;
+
+use super::disk::DiskError;
 
 pub use bounds::{Bounds, RewindSettings};
 pub use plan::{PlannedChange, PlannedFile, RewindPreview, SkipReason, SkippedFile};
@@ -47,7 +49,10 @@ pub use state::NotCaptured;
 pub use turns::{TrackedTurns, TurnChanges};
 
 /// How long a command waits for the copy of the workspace before it runs all the same.
-const COPY_WAIT: Duration = Duration::from_secs(2);
+///
+/// A model takes longer to answer than most workspaces take to be copied. Where it does not, the rest
+/// is copied later, and what the command changes there is named and not restored.
+const COPY_WAIT: Duration = Duration::from_millis(100);
 
 /// How long the end of a session waits for work on the copy.
 const END_WAIT: Duration = Duration::from_secs(10);
@@ -89,7 +94,8 @@ struct Inner {
     looked_back: AtomicBool,
     /// Work on the copy: one at a time.
     jobs: Arc<Semaphore>,
-    /// Set if a command did not wait any longer for the copy, which ends where it is then.
+    /// Set if a command did not wait any longer for the copy, which ends where it is then. Work on the
+    /// copy begins with it unset.
     overrun: AtomicBool,
     /// How many bytes the stored contents take; `None` until they are counted.
     bytes: Mutex<Option<u64>>,
@@ -311,13 +317,15 @@ impl Inner {
     }
 
     fn refresh_now(&self, workspace: &Workspace, commands_run: bool, _job: OwnedSemaphorePermit) {
+        self.overrun.store(false, Ordering::Release);
         let mut ran = self.commands_ran.lock().take();
         if !self.looked_back.swap(true, Ordering::AcqRel) {
             // Commands of an earlier daemon.
             ran = ran.or_else(|| self.baseline.marked());
         }
         let root = workspace.root();
-        let copied = self.baseline.root();
+        let mut copied = self.baseline.root();
+        let mut is_cut = false;
         if copied.is_some() {
             match self
                 .baseline
@@ -326,11 +334,13 @@ impl Inner {
                 Ok(found) => {
                     let found = found.unwrap_or_default();
                     let is_worn = found.is_worn;
+                    is_cut = found.extent.cut;
                     if let Some(turn) = ran {
                         self.record_commands(turn, found);
                     }
                     if is_worn {
                         self.baseline.remove();
+                        copied = None;
                     }
                 }
                 Err(error) => {
@@ -339,6 +349,7 @@ impl Inner {
                         self.tell_once(NOT_COMPARED);
                     }
                     self.baseline.remove();
+                    copied = None;
                 }
             }
         } else if ran.is_some() {
@@ -356,25 +367,28 @@ impl Inner {
             self.tell_once(NOT_COPIED);
             return;
         };
-        if self.baseline.root().as_ref() != Some(&root) {
-            self.overrun.store(false, Ordering::Release);
-            match self.baseline.build(&root, &self.overrun) {
-                Ok(extent) => {
-                    tracing::debug!(
-                        entries = extent.entries,
-                        bytes = extent.bytes,
-                        whole = extent.whole,
-                        "the workspace was copied"
-                    );
-                    if !extent.whole {
-                        self.tell_once(NOT_WHOLE);
-                    }
+        if copied.as_ref() != Some(&root) {
+            self.copied(self.baseline.build(&root, &self.overrun));
+        } else if is_cut && !commands_run {
+            self.copied(self.baseline.extend(&self.overrun));
+        }
+    }
+
+    /// Says how far the workspace was copied.
+    fn copied(&self, copied: Result<Extent, DiskError>) {
+        match copied {
+            Ok(extent) => {
+                tracing::debug!(?extent, "the workspace was copied");
+                if extent.cut {
+                    self.tell_once(NOT_YET_COPIED);
+                } else if !extent.whole {
+                    self.tell_once(NOT_WHOLE);
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "the workspace could not be copied");
-                    self.baseline.remove();
-                    self.tell_once(NOT_COPIED);
-                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the workspace could not be copied");
+                self.baseline.remove();
+                self.tell_once(NOT_COPIED);
             }
         }
     }
@@ -400,9 +414,14 @@ impl Inner {
 
 const NOT_COMPARED: &str = "What commands changed in files could not be recorded, so that a rewind leaves these files as they are.";
 const NOT_COPIED: &str = "The working directory is not copied for rewinds, because it is the home directory or cannot be read: a rewind leaves files alone that commands change.";
+const NOT_YET_COPIED: &str = "A command began before the working directory was copied for rewinds. The rest is copied later; a rewind leaves files alone that this command changes there, and does not bring back what it deletes there.";
 const NOT_WHOLE: &str = "The working directory has more files than are copied for rewinds: a rewind leaves files alone that commands create, and those that were not copied.";
 
 #[cfg(test)]
 #[cfg(unix)]
-#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed step fails the test"
+)]
 mod tests;

@@ -32,6 +32,8 @@ pub enum RestoreOutcome {
     Restored {
         restored: u64,
         skipped: u64,
+        /// The files that were left as they are, or the first of them.
+        left: Vec<String>,
     },
     /// Nothing is taken back.
     Failed {

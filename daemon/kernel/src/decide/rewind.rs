@@ -141,7 +141,11 @@ pub(super) fn restored(
     }
     let mut decision = Decision::default();
     match outcome {
-        RestoreOutcome::Restored { restored, skipped } => {
+        RestoreOutcome::Restored {
+            restored,
+            skipped,
+            left,
+        } => {
             let has_conversation = started.mode.has_conversation();
             let rewound = Rewound {
                 rewind: rewind.clone(),
@@ -161,9 +165,7 @@ pub(super) fn restored(
             if later {
                 decision.store(Durable::SessionInfo(Info {
                     info_type: "rewind".to_owned(),
-                    message: format!(
-                        "The daemon ended during a rewind, which is complete now: {restored} files were restored, {skipped} were left as they are."
-                    ),
+                    message: completed(restored, skipped, &left),
                     url: None,
                     tip: None,
                 }));
@@ -185,6 +187,23 @@ pub(super) fn restored(
         }
     }
     decision
+}
+
+/// Says what became of a rewind that an earlier daemon began.
+fn completed(restored: u64, skipped: u64, left: &[String]) -> String {
+    let mut text = format!(
+        "The daemon ended during a rewind, which is complete now: {restored} files were restored, {skipped} were left as they are"
+    );
+    if !left.is_empty() {
+        text.push_str(": ");
+        text.push_str(&left.join(", "));
+        let more = skipped.saturating_sub(left.len() as u64);
+        if more > 0 {
+            text.push_str(&format!(" and {more} more"));
+        }
+    }
+    text.push('.');
+    text
 }
 
 /// Goes on with a rewind that a log was found with.

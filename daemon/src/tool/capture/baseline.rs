@@ -5,6 +5,7 @@
 //! Both are on disk only, so that an idle session holds nothing in memory, and so that the next
 //! daemon can compare after a crash. `walk` lists the workspace, `compare` finds what changed.
 
+mod arrivals;
 mod compare;
 mod walk;
 
@@ -57,11 +58,25 @@ struct Index {
     root: PathBuf,
     /// Whether every entry of the workspace is in it. If not, it cannot be told what is new.
     whole: bool,
+    /// Set if a command began before everything was copied: when the copying had begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cut_ns: Option<i128>,
     entries: HashMap<String, Indexed>,
     /// How long the pack is.
     packed: u64,
     /// When the copy was last made or compared.
     made_ns: i128,
+}
+
+impl Index {
+    fn extent(&self) -> Extent {
+        Extent {
+            entries: self.entries.len(),
+            bytes: self.packed,
+            whole: self.whole,
+            cut: self.cut_ns.is_some(),
+        }
+    }
 }
 
 /// The copy of one workspace.
@@ -78,8 +93,10 @@ pub(super) struct Baseline {
 pub(super) struct Extent {
     pub(super) entries: usize,
     pub(super) bytes: u64,
-    /// Whether the bounds were too small for all of it.
+    /// Whether all of it is in the copy.
     pub(super) whole: bool,
+    /// Whether a command began before all of it was copied.
+    pub(super) cut: bool,
 }
 
 impl Baseline {
@@ -134,13 +151,20 @@ impl Baseline {
         self.load().map(|index| index.root)
     }
 
-    /// Returns what the copy knows of a path; `None` if it does not know it.
-    pub(super) fn known(&self, path: &Path) -> Option<Known> {
-        let index = self.load()?;
-        let name = path.strip_prefix(&index.root).ok()?.to_str()?;
-        let indexed = index.entries.get(name)?;
-        let mut reader = PackReader::open(&self.pack_path()).ok()?;
-        Some(Known::of(Some(indexed), &mut reader))
+    /// Returns what the copy knows of some paths. Those that it does not know are left out.
+    pub(super) fn known<'a>(&self, paths: &'a [PathBuf]) -> HashMap<&'a Path, Known> {
+        let Some(index) = self.load() else {
+            return HashMap::new();
+        };
+        let Ok(mut reader) = PackReader::open(&self.pack_path()) else {
+            return HashMap::new();
+        };
+        let known = paths.iter().filter_map(|path| {
+            let name = path.strip_prefix(&index.root).ok()?.to_str()?;
+            let indexed = index.entries.get(name)?;
+            Some((path.as_path(), Known::of(Some(indexed), &mut reader)))
+        });
+        known.collect()
     }
 
     fn load(&self) -> Option<Index> {
@@ -163,25 +187,49 @@ impl Baseline {
         Ok(())
     }
 
-    /// Copies the workspace, until all is copied, a bound is reached or `stop` is set.
+    /// Copies the workspace, until all is copied, a bound is reached or `stop` is set, which says that
+    /// a command begins.
     pub(super) fn build(&self, root: &Path, stop: &AtomicBool) -> Result<Extent, DiskError> {
         self.remove();
         // Makes the folder.
         disk::put_own_quickly(&self.pack_path(), b"")?;
-        let mut pack = Pack::open(&self.pack_path(), 0)?;
-        let now = pack.now()?;
-        let mut index = Index {
+        let index = Index {
             root: root.to_owned(),
-            whole: true,
             ..Index::default()
         };
-        let mut walk = walk::walk(root, &self.home);
+        self.copy_rest(index, stop)
+    }
+
+    /// Copies what the copy does not have, because a command began before all was copied. The copy has
+    /// to be compared before.
+    pub(super) fn extend(&self, stop: &AtomicBool) -> Result<Extent, DiskError> {
+        match self.load() {
+            Some(index) => self.copy_rest(index, stop),
+            None => Ok(Extent::default()),
+        }
+    }
+
+    fn copy_rest(&self, mut index: Index, stop: &AtomicBool) -> Result<Extent, DiskError> {
+        let mut pack = Pack::open(&self.pack_path(), index.packed)?;
+        let began = pack.now()?;
+        index.whole = true;
+        index.cut_ns = None;
+        let mut walk = walk::walk(&index.root, &self.home);
         for entry in walk.by_ref() {
-            if index.entries.len() >= self.bounds.entries || stop.load(Ordering::Relaxed) {
+            if index.entries.contains_key(&entry.name) {
+                continue;
+            }
+            if index.entries.len() >= self.bounds.entries {
                 index.whole = false;
                 break;
             }
-            let indexed = self.copied(root, &entry, &mut pack, now)?;
+            let indexed = self.copied(&index.root, &entry, &mut pack, began)?;
+            // Looked at after the file was read, which may already be what the command left.
+            if stop.load(Ordering::Acquire) {
+                index.whole = false;
+                index.cut_ns = Some(began);
+                break;
+            }
             index.entries.insert(entry.name, indexed);
         }
         pack.flush()?;
@@ -189,11 +237,7 @@ impl Baseline {
         index.packed = pack.length;
         index.made_ns = pack.next_tick()?;
         self.save(&index)?;
-        Ok(Extent {
-            entries: index.entries.len(),
-            bytes: pack.length,
-            whole: index.whole,
-        })
+        Ok(index.extent())
     }
 
     /// Copies one entry into the pack.

@@ -2,6 +2,7 @@
 //! crash can carry out the rest. Every step looks again: a path that is not as it was planned is left
 //! alone. If a step fails, the steps before it are taken back.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -160,7 +161,9 @@ impl Inner {
             restored: Vec::new(),
             skipped: steps.skipped.into_iter().map(SkippedFile::from).collect(),
         };
-        let done = match self.run(&steps.items, &mut report) {
+        let draft = draft_name(rewind);
+        remove_drafts(&steps.items, &draft);
+        let done = match self.run(&steps.items, &draft, &mut report) {
             Ok(done) => done,
             Err(failure) => {
                 self.drop_steps(rewind);
@@ -182,7 +185,10 @@ impl Inner {
             plan: None,
         };
         if let Err(error) = self.journal.lock().changed(record) {
-            tracing::error!(%error, "a rewind could not be recorded, so that it cannot be undone");
+            tracing::error!(%error, "a rewind could not be recorded");
+            (self.notify)(format!(
+                "The files are restored, but that could not be recorded, so that the rewind cannot be undone for them: {error}."
+            ));
         }
         self.drop_steps(rewind);
         Ok(report)
@@ -199,24 +205,29 @@ impl Inner {
         })
     }
 
-    /// Does all steps, or none.
-    fn run(&self, items: &[Item], report: &mut RestoreReport) -> Result<Vec<Item>, RestoreFailure> {
-        let mut done: Vec<Item> = Vec::new();
+    /// Does all steps, or none. Returns what is restored, also by an earlier daemon.
+    fn run(
+        &self,
+        items: &[Item],
+        draft: &str,
+        report: &mut RestoreReport,
+    ) -> Result<Vec<Item>, RestoreFailure> {
+        let mut left: HashSet<&Path> = HashSet::new();
         for (phase, item) in in_order(items) {
-            match self.step(phase, item) {
-                Ok(Stepped::Done) => {
-                    if !done.contains(item) {
-                        done.push(item.clone());
+            match self.step(phase, item, draft) {
+                Ok(Stepped::Done | Stepped::Already) => {}
+                Ok(Stepped::ChangedSince) => {
+                    if left.insert(&item.path) {
+                        report.skip(item);
                     }
                 }
-                Ok(Stepped::Already) => {}
-                Ok(Stepped::ChangedSince) => report.skip(item),
-                Err(error) => return Err(self.roll_back(item, &error, done)),
+                Err(error) => {
+                    let touched = items.iter().filter(|item| !left.contains(&*item.path));
+                    return Err(self.roll_back(item, &error, touched, draft));
+                }
             }
         }
-        let skipped: Vec<&Path> = report.skipped.iter().map(|it| it.path.as_path()).collect();
-        // A step that an earlier daemon did counts as well.
-        let restored = items.iter().filter(|item| !skipped.contains(&&*item.path));
+        let restored = items.iter().filter(|item| !left.contains(&*item.path));
         let restored: Vec<Item> = restored.cloned().collect();
         let mut overlay = self.overlay.lock();
         for item in &restored {
@@ -229,24 +240,31 @@ impl Inner {
         Ok(restored)
     }
 
-    /// Takes back the steps that were done, the last one first.
-    fn roll_back(&self, failed: &Item, error: &DiskError, done: Vec<Item>) -> RestoreFailure {
-        let back: Vec<Item> = done
-            .into_iter()
+    /// Takes back the steps that were done, also by an earlier daemon. Where none was done, nothing is
+    /// to do.
+    fn roll_back<'a>(
+        &self,
+        failed: &Item,
+        error: &DiskError,
+        touched: impl Iterator<Item = &'a Item>,
+        draft: &str,
+    ) -> RestoreFailure {
+        let back: Vec<Item> = touched
             .map(|item| Item {
-                path: item.path,
-                from: item.to,
-                to: item.from,
+                path: item.path.clone(),
+                from: item.to.clone(),
+                to: item.from.clone(),
             })
             .collect();
         let mut left = Vec::new();
         for (phase, item) in in_order(&back) {
-            match self.step(phase, item) {
+            match self.step(phase, item, draft) {
                 Ok(Stepped::Done | Stepped::Already) => {}
                 Ok(Stepped::ChangedSince) => left.push(item.path.display().to_string()),
                 Err(error) => left.push(format!("{} ({error})", item.path.display())),
             }
         }
+        left.sort();
         left.dedup();
         let path = failed.path.display();
         if left.is_empty() {
@@ -267,8 +285,8 @@ impl Inner {
     }
 
     /// Does one step, if the path is as it was planned.
-    fn step(&self, phase: Phase, item: &Item) -> Result<Stepped, DiskError> {
-        match self.try_step(phase, item) {
+    fn step(&self, phase: Phase, item: &Item, draft: &str) -> Result<Stepped, DiskError> {
+        match self.try_step(phase, item, draft) {
             // Somebody else was faster.
             Err(DiskError::Changed | DiskError::Exists) => Ok(Stepped::ChangedSince),
             Err(DiskError::Io(error))
@@ -283,7 +301,7 @@ impl Inner {
         }
     }
 
-    fn try_step(&self, phase: Phase, item: &Item) -> Result<Stepped, DiskError> {
+    fn try_step(&self, phase: Phase, item: &Item, draft: &str) -> Result<Stepped, DiskError> {
         let path = &item.path;
         let now = Now::at(path, self.bounds.file);
         if now.state == item.to {
@@ -321,7 +339,7 @@ impl Inner {
                     )));
                 };
                 let over = now.version.as_ref().map(|version| &version.stamp);
-                exact::put(path, &contents, *mode, over)?;
+                exact::put(path, &contents, *mode, over, draft)?;
             }
             (Phase::Modes, FileState::Folder { mode }) => exact::set_folder_mode(path, *mode)?,
             (Phase::Folders | Phase::Files | Phase::Modes, _) => return Ok(Stepped::Already),
@@ -378,15 +396,26 @@ fn in_order(items: &[Item]) -> Vec<(Phase, &Item)> {
         .collect()
 }
 
+/// Returns the name that a file has until it is complete. Only one file at a time has it.
+pub(super) fn draft_name(rewind: &RewindId) -> String {
+    format!(".{rewind}.tmp")
+}
+
+/// Removes what a daemon left behind that was killed while it wrote a file.
+fn remove_drafts(items: &[Item], draft: &str) {
+    let folders: HashSet<&Path> = items.iter().filter_map(|item| item.path.parent()).collect();
+    for folder in folders {
+        // Almost always there is none.
+        disk::remove_own(&folder.join(draft)).ok();
+    }
+}
+
 impl RestoreReport {
     fn skip(&mut self, item: &Item) {
-        let known = self.skipped.iter().any(|it| it.path == item.path);
-        if !known {
-            self.skipped.push(SkippedFile {
-                path: item.path.clone(),
-                reason: SkipReason::ChangedSince,
-            });
-        }
+        self.skipped.push(SkippedFile {
+            path: item.path.clone(),
+            reason: SkipReason::ChangedSince,
+        });
     }
 }
 

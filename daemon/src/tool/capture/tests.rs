@@ -311,3 +311,170 @@ async fn who_wants_to_go_back_waits_for_a_comparison_that_is_under_way() {
     drop(comparing);
     settling.await;
 }
+
+/// Waits until the clock that stamps files has moved on.
+fn tick(place: &Place) {
+    let probe = place.root.path().join("probe");
+    let stamp = || {
+        std::fs::write(&probe, "x").unwrap();
+        probe.metadata().unwrap().modified().unwrap()
+    };
+    let now = stamp();
+    while stamp() == now {
+        std::thread::yield_now();
+    }
+}
+
+fn missed(place: &Place, turn: u64) -> Vec<(PathBuf, SkipReason)> {
+    let preview = place.captures.preview(Seq(turn)).unwrap();
+    let skipped = preview.skipped.into_iter();
+    skipped.map(|it| (it.path, it.reason)).collect()
+}
+
+fn restored(place: &Place, turn: u64) -> Vec<PathBuf> {
+    let preview = place.captures.preview(Seq(turn)).unwrap();
+    preview.files.into_iter().map(|it| it.path).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_waits_for_the_copy_for_a_moment_only_and_ends_the_copying() {
+    let place = Place::new(BOUNDS);
+    let inner = place.captures.inner.clone().unwrap();
+    let _copying = inner.jobs.clone().acquire_owned().await.unwrap();
+    let began = tokio::time::Instant::now();
+    place.captures.command_starts().await;
+    assert_eq!(began.elapsed().as_millis(), COPY_WAIT.as_millis());
+    assert!(inner.overrun.load(Ordering::Acquire));
+}
+
+#[tokio::test]
+async fn what_a_command_changes_before_it_is_copied_is_named_and_the_rest_is_copied_later() {
+    let place = Place::new(BOUNDS);
+    let inner = place.captures.inner.clone().unwrap();
+    for name in ["changed", "kept"] {
+        std::fs::write(place.path(name), "before").unwrap();
+    }
+    tick(&place);
+    let begun = AtomicBool::new(true);
+    let extent = inner.baseline.build(&place.path(""), &begun).unwrap();
+    assert_eq!((extent.entries, extent.cut), (0, true));
+    place.captures.turn_began(Seq(5));
+    place.captures.touched();
+    std::fs::write(place.path("changed"), "after").unwrap();
+    std::fs::write(place.path("made"), "made").unwrap();
+    place.captures.settle(place.workspace()).await;
+    let why = SkipReason::NotCaptured(NotCaptured::NotYetCopied);
+    let expected = ["changed", "made"].map(|name| (place.path(name), why));
+    assert_eq!(missed(&place, 5), expected);
+    assert_eq!(restored(&place, 5), Vec::<PathBuf>::new());
+
+    place.captures.turn_began(Seq(9));
+    place.captures.touched();
+    for name in ["changed", "kept"] {
+        std::fs::write(place.path(name), "of the second command").unwrap();
+    }
+    std::fs::write(place.path("new"), "new").unwrap();
+    place.captures.settle(place.workspace()).await;
+    let expected = ["changed", "kept", "new"].map(|name| place.path(name));
+    assert_eq!(restored(&place, 9), expected);
+}
+
+#[tokio::test]
+async fn an_ignored_file_that_is_new_is_never_taken_for_the_work_of_a_command() {
+    for round in 0..20 {
+        let place = Place::new(BOUNDS);
+        std::fs::create_dir(place.path("build")).unwrap();
+        std::fs::write(place.path(".gitignore"), "build/\n").unwrap();
+        std::fs::write(place.path("build/mine"), "mine").unwrap();
+        place.captures.turn_began(Seq(5));
+        place.captures.settle(place.workspace()).await;
+        place.captures.touched();
+        std::fs::remove_file(place.path(".gitignore")).unwrap();
+        place.captures.settle(place.workspace()).await;
+        let files = restored(&place, 5);
+        assert_eq!(files, [place.path(".gitignore")], "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn an_ignored_file_that_a_command_replaces_is_not_taken_for_a_new_one() {
+    let place = Place::new(BOUNDS);
+    std::fs::write(place.path(".gitignore"), "*.env\n").unwrap();
+    std::fs::write(place.path("my.env"), "KEY=mine").unwrap();
+    place.captures.turn_began(Seq(5));
+    place.captures.settle(place.workspace()).await;
+    place.captures.touched();
+    std::fs::remove_file(place.path(".gitignore")).unwrap();
+    std::fs::write(place.path("draft"), "KEY=theirs").unwrap();
+    std::fs::rename(place.path("draft"), place.path("my.env")).unwrap();
+    std::fs::write(place.path("new"), "new").unwrap();
+    place.captures.settle(place.workspace()).await;
+    let expected = [".gitignore", "new"].map(|name| place.path(name));
+    assert_eq!(restored(&place, 5), expected);
+    let why = SkipReason::NotCaptured(NotCaptured::Moved);
+    assert_eq!(missed(&place, 5), [(place.path("my.env"), why)]);
+}
+
+#[test]
+fn a_step_that_fails_takes_back_what_an_earlier_daemon_did() {
+    let mut place = Place::new(BOUNDS);
+    std::fs::write(place.path("a"), "one").unwrap();
+    std::fs::write(place.path("b"), "first").unwrap();
+    place.writes(5, "a", "two");
+    place.writes(5, "b", "second");
+    place.writes(5, "new", "made");
+    let id = RewindId::from("r");
+    place.captures.prepare_rewind(&id, Seq(5)).unwrap();
+    // An earlier daemon came this far.
+    std::fs::write(place.path("a"), "one").unwrap();
+    std::fs::remove_file(place.path("new")).unwrap();
+    let folder = place.root.path().join("home/session-state/s/rewind");
+    for entry in std::fs::read_dir(folder.join("objects")).unwrap() {
+        let path = entry.unwrap().path();
+        if std::fs::read(&path).unwrap() == b"first" {
+            std::fs::write(&path, "damaged").unwrap();
+        }
+    }
+    place.reopen(BOUNDS);
+    let failure = place.captures.carry_out_rewind(&id, Seq(9)).unwrap_err();
+    assert!(failure.rolled_back, "{failure}");
+    let texts = ["a", "b", "new"].map(|name| place.text(name).unwrap());
+    assert_eq!(texts, ["two", "second", "made"]);
+}
+
+#[test]
+fn what_a_killed_daemon_was_writing_does_not_stay() {
+    let mut place = Place::new(BOUNDS);
+    std::fs::write(place.path("a"), "one").unwrap();
+    place.writes(5, "a", "two");
+    let id = RewindId::from("r");
+    place.captures.prepare_rewind(&id, Seq(5)).unwrap();
+    std::fs::write(place.path(&restore::draft_name(&id)), "half").unwrap();
+    place.reopen(BOUNDS);
+    place.captures.carry_out_rewind(&id, Seq(9)).unwrap();
+    let names: Vec<_> = std::fs::read_dir(place.path(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["a"]);
+    assert_eq!(place.text("a").as_deref(), Some("one"));
+}
+
+#[test]
+fn a_rewind_that_cannot_be_recorded_says_that_it_cannot_be_undone() {
+    let mut place = Place::new(BOUNDS);
+    place.writes(5, "a", "two");
+    let id = RewindId::from("r");
+    place.captures.prepare_rewind(&id, Seq(5)).unwrap();
+    place.reopen(BOUNDS);
+    let journal = place
+        .root
+        .path()
+        .join("home/session-state/s/rewind/changes.jsonl");
+    std::fs::remove_file(&journal).unwrap();
+    std::fs::create_dir(&journal).unwrap();
+    let report = place.captures.carry_out_rewind(&id, Seq(9)).unwrap();
+    assert_eq!(report.restored, [place.path("a")]);
+    let told = place.told.lock();
+    assert!(told[0].contains("could not be recorded"), "{told:?}");
+}

@@ -137,12 +137,13 @@ impl Inner {
             return;
         };
         let mut changes = Vec::new();
+        let mut copied = self.baseline.known(paths);
         for path in paths {
             let written = self.overlay.lock().written.get(path).cloned();
             let known = match written {
                 Some(state) => Some((state, None)),
                 None => {
-                    let known = self.baseline.known(path);
+                    let known = copied.remove(path.as_path());
                     known.map(|known| (known.state, known.contents))
                 }
             };

@@ -83,14 +83,15 @@ pub(in crate::tool) fn read(real: &Path, limit: u64) -> Result<Version, DiskErro
 }
 
 /// Puts a file in its place, in one step. `over` is the version that it replaces; `None` if there must
-/// be nothing.
+/// be nothing. `draft` is the name that the file has before; after a crash it may still be there.
 pub(in crate::tool) fn put(
     real: &Path,
     contents: &[u8],
     mode: u32,
     over: Option<&Stamp>,
+    draft: &str,
 ) -> Result<(), DiskError> {
-    platform::put(real, contents, mode, over)
+    platform::put(real, contents, mode, over, draft)
 }
 
 /// Removes a file if it is still the version that was seen.

@@ -214,6 +214,7 @@ pub(super) fn put(
     contents: &[u8],
     _mode: u32,
     over: Option<&Stamp>,
+    _draft: &str,
 ) -> Result<(), DiskError> {
     let draft = draft(real, contents)?;
     let Some(seen) = over else {

@@ -97,7 +97,7 @@ pub(super) fn remove_own(real: &Path) -> Result<(), DiskError> {
     rustix::fs::unlinkat(open_folder(folder)?, name, AtFlags::empty()).map_err(io)
 }
 
-/// A complete file under a random name; removed unless it is renamed.
+/// A complete file under a name that nobody else uses; removed unless it is renamed.
 struct Draft<'a> {
     folder: &'a OwnedFd,
     name: Option<OsString>,
@@ -120,7 +120,17 @@ impl<'a> Draft<'a> {
         like: Like<'_>,
         durability: Durability,
     ) -> Result<Self, DiskError> {
-        let name = secret_name();
+        Self::named(folder, secret_name(), contents, like, durability)
+    }
+
+    /// Writes a draft under a name that the caller can find again after a crash.
+    fn named(
+        folder: &'a OwnedFd,
+        name: OsString,
+        contents: &[u8],
+        like: Like<'_>,
+        durability: Durability,
+    ) -> Result<Self, DiskError> {
         let mode = match like {
             // Nobody else may open the draft before it has the mode of the file it replaces.
             Like::File(_) | Like::New(Audience::Owner) => Mode::from_raw_mode(0o600),

@@ -52,6 +52,7 @@ fn restored(later: bool) -> Command {
         outcome: RestoreOutcome::Restored {
             restored: 3,
             skipped: 1,
+            left: vec!["/w/mine.txt".to_owned()],
         },
         later,
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
+use super::arrivals::{Arrival, Arrivals};
 use super::walk::{Entry, EntryKind, walk};
 use super::{Baseline, COARSE_NS, Extent, Index, Indexed, Pack, PackReader};
 use crate::tool::capture::journal::{Change, Missed};
@@ -94,13 +95,6 @@ struct Candidate {
     new: Option<Arrival>,
 }
 
-/// How a path came that the copy does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Arrival {
-    Made,
-    FromElsewhere,
-}
-
 impl Baseline {
     /// Compares the workspace with the copy; `None` without a copy. With a place for contents, what
     /// changed is returned; without one it counts as changed by others, and only the copy changes.
@@ -115,7 +109,7 @@ impl Baseline {
         let mut pack = Pack::open(&self.pack_path(), index.packed)?;
         let mut reader = PackReader::open(&self.pack_path())?;
         let now = pack.now()?;
-        let candidates = self.candidates(&mut index, overlay);
+        let candidates = self.candidates(&mut index, overlay, &mut reader);
         let mut differences = Differences::default();
         for candidate in candidates {
             let path = index.root.join(&candidate.name);
@@ -157,16 +151,17 @@ impl Baseline {
         index.made_ns = pack.next_tick()?;
         self.save(&index)?;
         differences.is_worn = pack.length > self.bounds.baseline_bytes.saturating_mul(2);
-        differences.extent = Extent {
-            entries: index.entries.len(),
-            bytes: index.packed,
-            whole: index.whole,
-        };
+        differences.extent = index.extent();
         Ok(Some(differences))
     }
 
     /// Lists what differs by what the file system says of it, or was written by a tool.
-    fn candidates(&self, index: &mut Index, overlay: &Mutex<Overlay>) -> Vec<Candidate> {
+    fn candidates(
+        &self,
+        index: &mut Index,
+        overlay: &Mutex<Overlay>,
+        pack: &mut PackReader,
+    ) -> Vec<Candidate> {
         let written: HashSet<String> = {
             let overlay = overlay.lock();
             let names = overlay.written.keys().filter_map(|path| {
@@ -179,10 +174,10 @@ impl Baseline {
         let mut candidates = Vec::new();
         let mut arrived: Vec<Entry> = Vec::new();
         let mut listed = walk(&index.root, &self.home);
-        // Without a whole copy it is not known what is new, so only what it has is looked at.
-        while index.whole
-            && let Some(entry) = listed.next()
-        {
+        // Without a whole copy it is not known what is new, so only what it has is looked at. Of a copy
+        // that was cut off, the rest is named if it changed since.
+        let is_listed = index.whole || index.cut_ns.is_some();
+        while is_listed && let Some(entry) = listed.next() {
             match index.entries.get(&entry.name) {
                 Some(known) => {
                     let is_same = is_same(known, &entry) && !written.contains(&entry.name);
@@ -199,30 +194,30 @@ impl Baseline {
             if seen.len() + arrived.len() > self.bounds.entries {
                 index.whole = false;
                 arrived.clear();
+                break;
             }
         }
         if !listed.is_sound() {
             index.whole = false;
             arrived.clear();
         }
-        let inodes: HashSet<u64> = if arrived.is_empty() {
-            HashSet::new()
+        let arrivals = if arrived.is_empty() {
+            Arrivals::default()
         } else {
-            let known = index.entries.values();
-            known.map(|known| known.trace.inode).collect()
+            Arrivals::of(index, pack)
         };
         for entry in arrived {
-            // A file that was renamed keeps its number. An older file was there before, and is only
-            // no longer ignored, for example. Where files have no time of birth, nothing is taken for new,
-            // because what is new is deleted when the session goes back.
-            let is_born = entry.born_ns.is_some_and(|born| born > index.made_ns);
-            let is_ours = is_born || inodes.contains(&entry.trace.inode);
-            let arrival = if is_ours {
-                Arrival::Made
-            } else {
-                Arrival::FromElsewhere
-            };
             let is_written = written.contains(&entry.name);
+            let arrival = match index.cut_ns {
+                None => arrivals.judge(&index.root, &entry),
+                // What is as it was when the copying began is copied later. So are folders.
+                Some(began)
+                    if entry.trace.changed_ns < began || entry.kind == EntryKind::Folder =>
+                {
+                    continue;
+                }
+                Some(_) => Arrival::NotYetCopied,
+            };
             candidates.push(Candidate {
                 new: (!is_written).then_some(arrival),
                 name: entry.name,
@@ -310,6 +305,7 @@ impl Differences {
     ) -> Result<(), DiskError> {
         let why = match new {
             Some(Arrival::FromElsewhere) => Some(NotCaptured::Moved),
+            Some(Arrival::NotYetCopied) => Some(NotCaptured::NotYetCopied),
             Some(Arrival::Made) | None => known.why.or(found.why),
         };
         if let Some(why) = why {

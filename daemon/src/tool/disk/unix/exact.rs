@@ -6,7 +6,9 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode};
 
-use super::{Audience, DiskError, Draft, Like, Stamp, current, io, open_folder, parent};
+use super::{
+    Audience, DiskError, Draft, Durability, Like, Stamp, current, io, open_folder, parent,
+};
 use crate::tool::disk::exact::{Found, Trace};
 
 /// The bits of a mode that a rewind restores.
@@ -43,16 +45,18 @@ pub(in crate::tool::disk) fn put(
     contents: &[u8],
     mode: u32,
     over: Option<&Stamp>,
+    draft: &str,
 ) -> Result<(), DiskError> {
     let (folder, name) = parent(real)?;
     let folder = open_folder(folder)?;
+    let write = |like| Draft::named(&folder, draft.into(), contents, like, Durability::PowerCut);
     let Some(seen) = over else {
-        let draft = Draft::write(&folder, contents, Like::New(Audience::Owner))?;
+        let draft = write(Like::New(Audience::Owner))?;
         draft.set_mode(mode)?;
         return draft.rename_new(name);
     };
     let before = current(&folder, name)?;
-    let draft = Draft::write(&folder, contents, Like::File(&before))?;
+    let draft = write(Like::File(&before))?;
     draft.set_mode(mode)?;
     if Stamp::of(&current(&folder, name)?) != *seen {
         return Err(DiskError::Changed);
