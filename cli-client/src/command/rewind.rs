@@ -94,8 +94,10 @@ async fn act(app: &App, session: &Session, wanted: Wanted) -> anyhow::Result<Out
 async fn points(session: &Session) -> anyhow::Result<Vec<RewindPoint>> {
     let listed = session.rewind_points().await?;
     if let Some(UnavailableReason::SessionBusy) = listed.unavailable_reason {
+        let work = listed.work.unwrap_or_else(|| "work".to_owned());
         bail!(
-            "the session is at work; wait for it, or stop it with loop abort and loop tasks stop --all"
+            "the session has to end this first: {}; wait for it, or stop it with loop abort and loop tasks stop --all",
+            one_line(&work)
         );
     }
     Ok(listed.points)
@@ -120,11 +122,8 @@ async fn list(app: &App, session: &Session) -> anyhow::Result<Outcome> {
             (count, true) => format!("{count} files"),
             (count, false) => format!("{count} files, not kept"),
         };
-        let text: String = sanitize(&point.user_message)
-            .replace('\n', " ⏎ ")
-            .chars()
-            .take(TEXT_CHARS)
-            .collect();
+        let text = one_line(&point.user_message);
+        let text: String = text.chars().take(TEXT_CHARS).collect();
         app.terminal
             .print(&format!("{:>3}  {files:<10}  {text}\n", number + 1))?;
     }
@@ -154,16 +153,16 @@ fn find(points: &[RewindPoint], meant: &str) -> anyhow::Result<EventId> {
 fn show(app: &App, done: &LoopdRewound) -> anyhow::Result<()> {
     for file in &done.files {
         let what = match file.change_type {
-            FileChangeType::Created => "remove ",
+            FileChangeType::Created => "remove",
             FileChangeType::Deleted => "bring back",
             FileChangeType::Modified => "restore",
         };
         app.terminal
-            .print(&format!("{what:<10}  {}\n", sanitize(&file.path)))?;
+            .print(&format!("{what:<10}  {}\n", one_line(&file.path)))?;
     }
     for left in &done.skipped {
-        let line = format!("left alone  {}: {}\n", left.path, left.why);
-        app.terminal.print(&sanitize_line(&line))?;
+        let line = format!("left alone  {}: {}", left.path, left.why);
+        app.terminal.print(&(one_line(&line) + "\n"))?;
     }
     Ok(())
 }
@@ -192,7 +191,7 @@ fn summary(done: &LoopdRewound) -> String {
     }
 }
 
-fn sanitize_line(line: &str) -> String {
-    let line = line.trim_end_matches('\n');
-    format!("{}\n", sanitize(line))
+/// Shows a text in one line. A file may have a line break in its name.
+fn one_line(text: &str) -> String {
+    sanitize(text).replace('\n', " ⏎ ")
 }

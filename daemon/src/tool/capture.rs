@@ -36,7 +36,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use loopd_proto::id::Seq;
 
 use baseline::{Baseline, Differences, Extent, Overlay};
-use journal::{Journal, Record, Source};
+use journal::{Journal, Missed, Record, Source};
 use objects::Objects;
 
 use super::disk::DiskError;
@@ -345,15 +345,13 @@ impl Inner {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the workspace could not be compared");
-                    if ran.is_some() {
-                        self.tell_once(NOT_COMPARED);
-                    }
+                    self.not_compared(workspace, ran);
                     self.baseline.remove();
                     copied = None;
                 }
             }
-        } else if ran.is_some() {
-            self.tell_once(NOT_COMPARED);
+        } else {
+            self.not_compared(workspace, ran);
         }
         let mut ran_since = self.commands_ran.lock();
         if commands_run && let Some(turn) = ran {
@@ -393,6 +391,22 @@ impl Inner {
         }
     }
 
+    /// Records that commands may have changed anything in the workspace, if there were any.
+    fn not_compared(&self, workspace: &Workspace, ran: Option<Seq>) {
+        let Some(turn) = ran else {
+            return;
+        };
+        self.tell_once(NOT_COMPARED);
+        let path = workspace.cwd.clone();
+        let why = NotCaptured::NotCopied;
+        let missed = vec![Missed { path, why }];
+        let found = Differences {
+            missed,
+            ..Differences::default()
+        };
+        self.record_commands(turn, found);
+    }
+
     fn record_commands(&self, turn: Seq, found: Differences) {
         if found.changes.is_empty() && found.missed.is_empty() {
             return;
@@ -415,7 +429,7 @@ impl Inner {
 const NOT_COMPARED: &str = "What commands changed in files could not be recorded, so that a rewind leaves these files as they are.";
 const NOT_COPIED: &str = "The working directory is not copied for rewinds, because it is the home directory or cannot be read: a rewind leaves files alone that commands change.";
 const NOT_YET_COPIED: &str = "A command began before the working directory was copied for rewinds. The rest is copied later; a rewind leaves files alone that this command changes there, and does not bring back what it deletes there.";
-const NOT_WHOLE: &str = "The working directory has more files than are copied for rewinds: a rewind leaves files alone that commands create, and those that were not copied.";
+const NOT_WHOLE: &str = "The working directory has more files than are copied for rewinds, or a folder that cannot be read: a rewind leaves files alone that commands create, and those that were not copied.";
 
 #[cfg(test)]
 #[cfg(unix)]

@@ -29,6 +29,18 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The longest output of a running call; of more than that the end is kept.
+const LONGEST_PARTIAL: usize = 64 * 1024;
+
+/// Shortens a text to at most so many bytes of its end.
+fn keep_end(text: &mut String, most: usize) {
+    let mut cut = text.len().saturating_sub(most);
+    while !text.is_char_boundary(cut) {
+        cut += 1;
+    }
+    text.drain(..cut);
+}
+
 fn member<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
@@ -95,7 +107,9 @@ impl Messages {
             "tool.execution_start" => self.tool_start(event),
             "tool.execution_partial_result" => self.in_tool(event, |tool, event| {
                 let more = event.text("partialOutput").unwrap_or_default();
-                tool.partial.get_or_insert_default().push_str(more);
+                let partial = tool.partial.get_or_insert_default();
+                partial.push_str(more);
+                keep_end(partial, LONGEST_PARTIAL);
             }),
             "tool.execution_complete" => {
                 self.ended_elsewhere(event);

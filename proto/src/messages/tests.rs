@@ -277,3 +277,24 @@ fn after_an_undo_the_messages_have_to_be_listed_again() {
         "timestamp": "t", "data": {"upToEventId": "1", "eventsRemoved": 1, "eventsRestored": 4}});
     assert_eq!(messages.apply(&undo), Changed::ListAgain);
 }
+
+#[test]
+fn of_a_long_output_of_a_running_call_the_end_is_kept() {
+    let start = json!({"toolCallId": "call", "toolName": "bash"});
+    let mut events = vec![("tool.execution_start", start)];
+    for _ in 0..5 {
+        let more = json!({"toolCallId": "call", "partialOutput": "é".repeat(20_000)});
+        events.push(("tool.execution_partial_result", more));
+    }
+    let end = json!({"toolCallId": "call", "partialOutput": "end"});
+    events.push(("tool.execution_partial_result", end));
+    let messages = folded(&events);
+    let mut parts = messages.iter().flat_map(|message| &message.parts);
+    let partial = parts.find_map(|part| match &part.content {
+        PartContent::Tool(tool) => tool.partial.as_ref(),
+        _ => None,
+    });
+    let partial = partial.unwrap();
+    assert!(partial.ends_with("éend"));
+    assert_eq!(partial.len(), 64 * 1024 - 1);
+}

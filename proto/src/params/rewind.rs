@@ -36,6 +36,8 @@ pub enum UnavailableReason {
 pub struct RewindPoints {
     pub file_change_tracking_enabled: bool,
     pub unavailable_reason: Option<UnavailableReason>,
+    /// Our own member: what has to end first, if the session is busy.
+    pub work: Option<String>,
     /// Oldest first.
     pub points: Vec<RewindPoint>,
 }

@@ -137,6 +137,13 @@ async fn a_command_in_the_background_has_to_be_stopped_first() {
             .contains("the command server"),
         "{busy}"
     );
+    let listed = world
+        .session
+        .call("session.history.listRewindPoints", json!({}))
+        .await;
+    assert_eq!(listed["unavailableReason"], "session-busy", "{listed}");
+    let work = listed["work"].as_str().unwrap();
+    assert!(work.contains("the command server"), "{work}");
     world
         .session
         .call("session.tasks.cancel", json!({"id": "server"}))

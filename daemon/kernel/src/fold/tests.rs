@@ -167,3 +167,43 @@ fn a_skill_that_was_put_out_of_use_stays_so_wherever_the_conversation_goes() {
     log.back(2);
     assert_eq!(loaded(&log), []);
 }
+
+/// The texts of the results of tools, as the model reads them.
+fn results(log: &Log) -> Vec<&str> {
+    let results = log.live.history.iter().filter_map(|entry| match entry {
+        Entry::Result { text, .. } => Some(text.as_str()),
+        Entry::User(_) | Entry::Assistant(_) | Entry::Image { .. } => None,
+    });
+    results.collect()
+}
+
+#[test]
+fn what_was_shortened_after_the_point_is_whole_again() {
+    let mut log = Log::new();
+    log.user("one");
+    let calls = json!([{ "toolCallId": "c", "name": "view", "arguments": {}, "type": "function" }]);
+    log.push("assistant.turn_start", json!({ "turnId": "0" }));
+    log.push(
+        "assistant.message",
+        json!({ "messageId": "m", "content": "", "toolRequests": calls, "turnId": "0" }),
+    );
+    log.push(
+        "tool.execution_complete",
+        json!({ "toolCallId": "c", "success": true, "result": { "content": "a long text" } }),
+    );
+    log.push("assistant.turn_end", json!({ "turnId": "0" }));
+    let whole = results(&log).join("");
+    assert!(whole.contains("a long text"), "{whole}");
+    log.user("two");
+    let second = log.lines.len() as u64;
+    let all: Vec<Value> = (1..second)
+        .map(|at| json!({ "at": at, "text": "short" }))
+        .collect();
+    log.push("loopd.pruned", json!({ "results": all }));
+    assert_eq!(results(&log), ["short"]);
+    log.back(second);
+    assert_eq!(results(&log), [whole.as_str()]);
+    // The rewind is undone.
+    log.back(second + 2);
+    assert_eq!(results(&log), ["short"]);
+}

@@ -49,8 +49,8 @@ pub enum NotCaptured {
     OutOfSpace,
     /// It came from elsewhere; what tools create is known by when it was made.
     Moved,
-    /// A command may have changed it before the workspace was copied that far.
-    NotYetCopied,
+    /// A command may have changed it, and the copy of the workspace did not have it.
+    NotCopied,
     /// The daemon ended while a tool wrote the file.
     Interrupted,
     /// The stored content was dropped to make room, or is damaged.
@@ -67,7 +67,7 @@ impl fmt::Display for NotCaptured {
             Self::Changing => "it was being written",
             Self::OutOfSpace => "there was no room for more content",
             Self::Moved => "it was not made here",
-            Self::NotYetCopied => "it changed before the working directory was copied that far",
+            Self::NotCopied => "it was not in the copy of the working directory",
             Self::Interrupted => "the daemon ended while it was written",
             Self::Dropped => "its earlier content was dropped to make room",
         })

@@ -281,6 +281,16 @@ async fn the_home_of_a_user_is_not_copied() {
     };
     place.captures.settle(workspace).await;
     assert_eq!(*place.told.lock(), [NOT_COPIED]);
+    // What a command does there is not known, which is said of the folder.
+    place.captures.turn_began(Seq(5));
+    place.captures.touched();
+    let workspace = Workspace {
+        user_home: Some(place.path("")),
+        ..place.workspace()
+    };
+    place.captures.settle(workspace).await;
+    let why = SkipReason::NotCaptured(NotCaptured::NotCopied);
+    assert_eq!(missed(&place, 5), [(place.path(""), why)]);
 }
 
 #[test]
@@ -363,7 +373,7 @@ async fn what_a_command_changes_before_it_is_copied_is_named_and_the_rest_is_cop
     std::fs::write(place.path("changed"), "after").unwrap();
     std::fs::write(place.path("made"), "made").unwrap();
     place.captures.settle(place.workspace()).await;
-    let why = SkipReason::NotCaptured(NotCaptured::NotYetCopied);
+    let why = SkipReason::NotCaptured(NotCaptured::NotCopied);
     let expected = ["changed", "made"].map(|name| (place.path(name), why));
     assert_eq!(missed(&place, 5), expected);
     assert_eq!(restored(&place, 5), Vec::<PathBuf>::new());
@@ -477,4 +487,35 @@ fn a_rewind_that_cannot_be_recorded_says_that_it_cannot_be_undone() {
     assert_eq!(report.restored, [place.path("a")]);
     let told = place.told.lock();
     assert!(told[0].contains("could not be recorded"), "{told:?}");
+}
+
+#[tokio::test]
+async fn in_a_workspace_that_is_not_whole_what_a_command_changed_is_named() {
+    let place = Place::new(Bounds {
+        entries: 3,
+        ..BOUNDS
+    });
+    for name in ["a", "b", "c"] {
+        std::fs::write(place.path(name), name).unwrap();
+    }
+    place.captures.turn_began(Seq(5));
+    place.captures.settle(place.workspace()).await;
+    place.captures.touched();
+    for name in ["new-1", "new-2"] {
+        std::fs::write(place.path(name), "new").unwrap();
+    }
+    place.captures.settle(place.workspace()).await;
+    // Up to here the copy was whole: what came is new, as far as it was looked at.
+    let made = restored(&place, 5).len();
+    assert!((1..=2).contains(&made), "{made}");
+    place.captures.turn_began(Seq(9));
+    place.captures.touched();
+    std::fs::remove_file(place.path("a")).unwrap();
+    std::fs::remove_file(place.path("b")).unwrap();
+    std::fs::write(place.path("later"), "later").unwrap();
+    place.captures.settle(place.workspace()).await;
+    assert!(!restored(&place, 9).contains(&place.path("later")));
+    let why = SkipReason::NotCaptured(NotCaptured::NotCopied);
+    let named = missed(&place, 9);
+    assert!(named.contains(&(place.path("later"), why)), "{named:?}");
 }

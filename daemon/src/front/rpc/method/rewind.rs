@@ -5,7 +5,6 @@ mod target;
 use std::collections::BTreeSet;
 
 use loopd_proto::event::rewind::RewindMode;
-use loopd_proto::event::turn::UserMessage;
 use loopd_proto::event::{Durable, read_durable};
 use loopd_proto::id::{RewindId, Seq};
 use loopd_proto::params::rewind::{
@@ -63,10 +62,13 @@ async fn busy(session: &SessionHandle) -> Result<Option<String>, RpcError> {
 pub(super) async fn points(context: Context, params: Of) -> Result<RewindPoints, RpcError> {
     let session = context.session(&params.session_id)?;
     let (captures, _) = session.view(|view| (view.captures)()).await?;
-    if captures.is_on() && busy(&session).await?.is_some() {
+    if captures.is_on()
+        && let Some(work) = busy(&session).await?
+    {
         return Ok(RewindPoints {
             file_change_tracking_enabled: true,
             unavailable_reason: Some(UnavailableReason::SessionBusy),
+            work: Some(work),
             points: Vec::new(),
         });
     }
@@ -83,7 +85,7 @@ pub(super) async fn points(context: Context, params: Of) -> Result<RewindPoints,
                     event_id: head.id,
                     timestamp: head.timestamp,
                     is_autopilot_continuation: message.is_autopilot_continuation == Some(true),
-                    user_message: shown(message),
+                    user_message: message.content,
                     can_restore_files: false,
                     file_count: 0,
                     turn_changed_files: false,
@@ -113,13 +115,9 @@ pub(super) async fn points(context: Context, params: Of) -> Result<RewindPoints,
     Ok(RewindPoints {
         file_change_tracking_enabled: enabled,
         unavailable_reason: None,
+        work: None,
         points: messages.into_iter().map(|(_, point)| point).collect(),
     })
-}
-
-/// Returns the text of a message as people see it.
-fn shown(message: UserMessage) -> String {
-    message.content
 }
 
 pub(super) async fn preview(context: Context, params: EventParams) -> Result<Preview, RpcError> {

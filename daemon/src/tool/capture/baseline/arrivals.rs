@@ -17,8 +17,8 @@ const RULES: [&str; 2] = [".gitignore", ".ignore"];
 pub(super) enum Arrival {
     Made,
     FromElsewhere,
-    /// A command may have changed it before it was copied.
-    NotYetCopied,
+    /// The copy is not whole, and it cannot be told whether the path is new.
+    NotCopied,
 }
 
 /// What the copy knows that helps to judge a path.

@@ -136,10 +136,18 @@ impl Baseline {
                 differences.add(path.clone(), &known, &found, candidate.new, objects)?;
             }
             let entry = self.indexed(&path, found, &mut pack, now)?;
+            let is_full = index.entries.len() >= self.bounds.entries;
             match entry {
-                Some(entry) => index.entries.insert(candidate.name, entry),
-                None => index.entries.remove(&candidate.name),
-            };
+                Some(_) if is_full && !index.entries.contains_key(&candidate.name) => {
+                    index.whole = false;
+                }
+                Some(entry) => {
+                    index.entries.insert(candidate.name, entry);
+                }
+                None => {
+                    index.entries.remove(&candidate.name);
+                }
+            }
         }
         // What was written outside of the workspace or is ignored there is not compared.
         let mut overlay = overlay.lock();
@@ -174,10 +182,11 @@ impl Baseline {
         let mut candidates = Vec::new();
         let mut arrived: Vec<Entry> = Vec::new();
         let mut listed = walk(&index.root, &self.home);
-        // Without a whole copy it is not known what is new, so only what it has is looked at. Of a copy
-        // that was cut off, the rest is named if it changed since.
-        let is_listed = index.whole || index.cut_ns.is_some();
-        while is_listed && let Some(entry) = listed.next() {
+        // Without a whole copy it is not known what is new. Then files that changed since are named.
+        let is_known = index.whole;
+        let since = index.cut_ns.map_or(index.made_ns, |began| began - 1);
+        let mut others = 0;
+        for entry in listed.by_ref() {
             match index.entries.get(&entry.name) {
                 Some(known) => {
                     let is_same = is_same(known, &entry) && !written.contains(&entry.name);
@@ -189,18 +198,18 @@ impl Baseline {
                     }
                     seen.insert(entry.name);
                 }
-                None => arrived.push(entry),
+                None if is_known => arrived.push(entry),
+                None if entry.kind != EntryKind::Folder && entry.trace.changed_ns > since => {
+                    arrived.push(entry);
+                }
+                None => others += 1,
             }
-            if seen.len() + arrived.len() > self.bounds.entries {
+            if seen.len() + arrived.len() + others > self.bounds.entries {
                 index.whole = false;
-                arrived.clear();
                 break;
             }
         }
-        if !listed.is_sound() {
-            index.whole = false;
-            arrived.clear();
-        }
+        index.whole &= listed.is_sound();
         let arrivals = if arrived.is_empty() {
             Arrivals::default()
         } else {
@@ -208,15 +217,10 @@ impl Baseline {
         };
         for entry in arrived {
             let is_written = written.contains(&entry.name);
-            let arrival = match index.cut_ns {
-                None => arrivals.judge(&index.root, &entry),
-                // What is as it was when the copying began is copied later. So are folders.
-                Some(began)
-                    if entry.trace.changed_ns < began || entry.kind == EntryKind::Folder =>
-                {
-                    continue;
-                }
-                Some(_) => Arrival::NotYetCopied,
+            let arrival = if is_known {
+                arrivals.judge(&index.root, &entry)
+            } else {
+                Arrival::NotCopied
             };
             candidates.push(Candidate {
                 new: (!is_written).then_some(arrival),
@@ -305,7 +309,7 @@ impl Differences {
     ) -> Result<(), DiskError> {
         let why = match new {
             Some(Arrival::FromElsewhere) => Some(NotCaptured::Moved),
-            Some(Arrival::NotYetCopied) => Some(NotCaptured::NotYetCopied),
+            Some(Arrival::NotCopied) => Some(NotCaptured::NotCopied),
             Some(Arrival::Made) | None => known.why.or(found.why),
         };
         if let Some(why) = why {
