@@ -267,6 +267,41 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         what: Option<AutopilotVerb>,
     },
+    /// Take a session back to one of your messages, with the files that its tools changed.
+    ///
+    /// Without --to it lists the messages, the last one first: its number, how many files changed from
+    /// there on, and its text. POINT is such a number, or the id of the message or the beginning of it.
+    /// The message itself and all that came after it leave the conversation; the log keeps them.
+    ///
+    /// A file is restored only if it is as a tool left it. If somebody else changed one since, nothing
+    /// is touched, unless --partly is given. Files that git ignores, large files, links and what is
+    /// outside of the working directory are not restored after commands.
+    ///
+    /// --undo takes the last rewind back. Running agents and commands have to be stopped first.
+    Rewind {
+        /// The id of the session, or the beginning of it; without it the last session of this
+        /// directory.
+        #[arg(long, value_name = "SESSION")]
+        session: Option<String>,
+        /// The message to go back to.
+        #[arg(long, value_name = "POINT", conflicts_with = "undo")]
+        to: Option<String>,
+        /// Take back the files only.
+        #[arg(long, conflicts_with = "conversation")]
+        files: bool,
+        /// Take back the conversation only.
+        #[arg(long)]
+        conversation: bool,
+        /// Undo the last rewind.
+        #[arg(long)]
+        undo: bool,
+        /// Restore what can be restored, and leave alone what somebody else changed.
+        #[arg(long)]
+        partly: bool,
+        /// Only show what would be done.
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Stop what runs in a session, whoever started it.
     ///
     /// Ctrl-C in a conversation stops only the turn of your own message; this stops any turn. Messages

@@ -11,6 +11,7 @@ mod prompt;
 mod ps;
 mod queue;
 mod resume;
+mod rewind;
 mod sessions;
 mod skills;
 mod tasks;
@@ -65,6 +66,24 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Verb::Queue { session, what }) => queue::run(&app, session.as_deref(), what).await,
         Some(Verb::Autopilot { session, what }) => {
             autopilot::run(&app, session.as_deref(), what).await
+        }
+        Some(Verb::Rewind {
+            session,
+            to,
+            files,
+            conversation,
+            undo,
+            partly,
+            dry_run,
+        }) => {
+            let wanted = rewind::Wanted {
+                to,
+                mode: rewind::mode(files, conversation),
+                undo,
+                partly,
+                dry_run,
+            };
+            rewind::run(&app, session.as_deref(), wanted).await
         }
         Some(Verb::Abort { session }) => queue::abort(&app, session.as_deref()).await,
         Some(Verb::Resume { id, prompt }) => resume::run(&app, &id, prompt).await,

@@ -35,6 +35,12 @@
 //! stop_blocks = 8                      # how many times in a row hooks may keep an agent from stopping
 //! client_timeout = 300                 # how many seconds an app may take to answer one of its hooks
 //!
+//! [rewind]
+//! track_files = true                   # keep earlier versions of the files that tools change
+//! session_mb = 256                     # at most so much per session; the oldest versions go first
+//! workspace_mb = 32                    # copied of the working directory, to see what commands change
+//! workspace_files = 20000              # files and folders of the working directory that are looked at
+//!
 //! [mcp]
 //! enabled = true                       # whether sessions use MCP servers at all
 //! idle_timeout = 1800                  # a server that nobody calls for so many seconds is ended
@@ -89,6 +95,7 @@ use serde::Deserialize;
 
 use crate::regular_file;
 use crate::subagent::definitions::AgentSettings;
+use crate::tool::capture::RewindSettings;
 use loopd_exec::sandbox::NetworkAccess;
 use loopd_model::retry::RetryPolicy;
 use mcp::McpSettings;
@@ -113,6 +120,7 @@ pub struct Config {
     pub models: ModelSettings,
     pub unattended: UnattendedTimeout,
     pub hooks: HookSettings,
+    pub rewind: RewindSettings,
     pub mcp: McpSettings,
     /// A hash of the text of the file; `None` without a readable file.
     fingerprint: Option<u64>,
@@ -243,6 +251,7 @@ struct ConfigFile {
     limits: WaitSettings,
     shell: ShellSettings,
     hooks: HookSettings,
+    rewind: RewindSettings,
     mcp: McpSettings,
     agents: AgentSettings,
 }
@@ -312,6 +321,7 @@ impl Config {
             shell: file.shell,
             mcp: file.mcp,
             hooks: file.hooks,
+            rewind: file.rewind,
             agents: file.agents,
             models,
             unattended: file

@@ -25,6 +25,7 @@ mod record;
 mod redact;
 pub mod registry;
 mod resume;
+mod rewind;
 mod running;
 mod shells;
 pub mod skills;
@@ -50,11 +51,13 @@ use crate::client::ClientId;
 pub use ask::ElicitationAnswer;
 use clients::attach::{Attachment, DetachReason};
 pub use clients::slash::ClientRan;
-use loopd_kernel::command::{Answer, Command, PartAsked, Refusal};
+use loopd_kernel::command::{Answer, Command, PartAsked, Refusal, RewindOrder};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
 pub use part::{PartOrder, PartRan};
 use provide::ProviderChange;
+pub use resume::hidden_in;
+pub use rewind::RewindDone;
 
 /// The most messages that may wait in the mailbox of one session.
 const MAILBOX: usize = 1_024;
@@ -198,6 +201,11 @@ enum Message {
     Abandon {
         why: String,
         reply: oneshot::Sender<()>,
+    },
+    /// Takes the session back to an earlier point.
+    Rewind {
+        order: Box<RewindOrder>,
+        reply: rewind::RewindReply,
     },
     /// Ends the actor without changing the log.
     Stop {

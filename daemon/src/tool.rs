@@ -5,6 +5,7 @@
 mod apply_patch;
 pub mod ask_user;
 pub(crate) mod bash;
+pub mod capture;
 pub mod catalog;
 mod closed;
 mod context;

@@ -14,6 +14,7 @@ pub mod fleet;
 pub mod hook;
 pub mod mcp;
 pub mod research;
+pub mod rewind;
 pub mod room;
 pub mod session;
 pub mod skill;
@@ -133,6 +134,9 @@ events! {
         "loopd.fleet_settled" => FleetSettled(fleet::FleetSettled),
         "loopd.fleet_paused" => FleetPaused(session::Empty),
         "loopd.fleet_ended" => FleetEnded(fleet::FleetEnded),
+        "loopd.rewind_started" => RewindStarted(rewind::RewindStarted),
+        "loopd.rewound" => Rewound(rewind::Rewound),
+        "loopd.rewind_failed" => RewindFailed(rewind::RewindFailed),
     }
 }
 
@@ -191,6 +195,7 @@ events! {
         "hook.progress" => HookProgress(hook::HookProgress),
         "loopd.shell_waiting" => ShellWaiting(task::ShellWaiting),
         "loopd.fleet_progress" => FleetProgress(fleet::FleetProgress),
+        "session.snapshot_rewind" => SnapshotRewind(rewind::SnapshotRewind),
     }
 }
 

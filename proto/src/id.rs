@@ -93,6 +93,8 @@ string_id! {
     ProcessId;
     /// Names a (sub-)agent whose events appear in its parent's stream.
     AgentId;
+    /// Names one rewind of a session.
+    RewindId;
 }
 
 /// Prints a ULID in the 8-4-4-4-12 form of a UUID.

@@ -19,6 +19,7 @@ pub mod event;
 pub mod home_paths;
 pub mod id;
 mod json;
+pub mod messages;
 pub mod method;
 pub mod params;
 pub mod parse_error;

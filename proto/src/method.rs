@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 
 use crate::params::{
     agent, autopilot, command, completion, context, daemon, discovery, event_log, fleet, history,
-    hook_list, host, inference, launch, mcp, metadata, model, options, pending, permission,
-    process, provider, queue, research, server, session, settings, shell, skill, stored, task,
-    todo, tool, trust, ui, usage, workspace, worktree,
+    hook_list, host, inference, launch, mcp, messages, metadata, model, options, pending,
+    permission, process, provider, queue, research, rewind, server, session, settings, shell,
+    skill, stored, task, todo, tool, trust, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -327,6 +327,18 @@ methods! {
     "session.history.cancelBackgroundCompaction" HistoryCancelCompaction(session::Of) -> history::CompactionCancelled;
     /// Aborts a compaction that a client requested; none runs yet, so nothing is aborted.
     "session.history.abortManualCompaction" HistoryAbortCompaction(session::Of) -> history::CompactionAborted;
+    /// Lists the session as messages with parts, a page at a time.
+    "loopd.messages" LoopdMessages(messages::MessagesParams) -> messages::MessagePage;
+    /// Lists the user messages that the session can go back to.
+    "session.history.listRewindPoints" HistoryListRewindPoints(session::Of) -> rewind::RewindPoints;
+    /// Returns what a rewind to a user message would do to files.
+    "session.history.previewRewind" HistoryPreviewRewind(rewind::EventParams) -> rewind::Preview;
+    /// Takes the conversation back to a user message, and the files if that is wanted.
+    "session.history.rewind" HistoryRewind(rewind::RewindParams) -> rewind::RewindResult;
+    /// Takes the conversation back to an event; files stay as they are.
+    "session.history.truncate" HistoryTruncate(rewind::EventParams) -> rewind::Truncated;
+    /// Takes the conversation, the files or both back, undoes the last rewind, or says what that would do.
+    "loopd.rewind" LoopdRewind(rewind::LoopdRewindParams) -> rewind::LoopdRewound;
     /// Returns the total usage of the session.
     "session.usage.getMetrics" UsageGetMetrics(session::Of) -> usage::Metrics;
     /// Lists the instructions that the model of this session is given.
@@ -340,6 +352,12 @@ methods! {
     "session.workspaces.readFile" WorkspacesReadFile(workspace::FileParams) -> workspace::Content;
     /// Creates or overwrites a file of the workspace.
     "session.workspaces.createFile" WorkspacesCreateFile(workspace::CreateParams) -> ();
+    /// Lists the checkpoints of the session, the oldest first.
+    "session.workspaces.listCheckpoints" WorkspacesListCheckpoints(session::Of) -> workspace::Checkpoints;
+    /// Reads a checkpoint; null if there is none with this number.
+    "session.workspaces.readCheckpoint" WorkspacesReadCheckpoint(workspace::CheckpointParams) -> workspace::CheckpointContent;
+    /// Compares the files of the working directory with the last commit, a branch, or what they were before the session.
+    "session.workspaces.diff" WorkspacesDiff(workspace::DiffParams) -> workspace::DiffResult;
     /// Saves a long pasted text as a file of the workspace.
     "session.workspaces.saveLargePaste" WorkspacesSavePaste(workspace::PasteParams) -> workspace::SavedPaste;
 

@@ -94,6 +94,9 @@ pub struct SessionOptions {
     pub plugin_directories: Option<Vec<String>>,
     /// Whether clients get the text deltas of sub-agents; on by default.
     pub include_sub_agent_streaming_events: Option<bool>,
+    /// Whether earlier versions of files are kept for rewinds. A session has it from its first turn or
+    /// not at all.
+    pub enable_file_change_tracking: Option<bool>,
     /// How far the agent goes on by itself in autopilot mode.
     #[serde(deserialize_with = "object")]
     pub autopilot: Option<AutopilotOptions>,

@@ -36,7 +36,7 @@ pub use held_store::{Commits, HeldCommit};
 pub use latch::Latch;
 pub use lifeline::Lifeline;
 pub use recorder::ServerRequest;
-pub use replay::assert_same;
+pub use replay::{assert_same, fold_lines};
 pub use script::{Gate, Script, Turn, call};
 pub use session::Session;
 

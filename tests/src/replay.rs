@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use loopd::app::App;
 use loopd::session::registry::Sessions;
-use loopd_kernel::apply::apply;
 use loopd_kernel::context;
+use loopd_kernel::fold::Fold;
 use loopd_kernel::state::{Phase, State};
-use loopd_proto::event::read_durable;
+use loopd_proto::event::{Durable, Head, read_durable};
 use loopd_proto::id::{Seq, SessionId};
 use loopd_store::{StoredEvent, Visibility};
 use serde_json::Value;
@@ -49,18 +49,37 @@ async fn load(app: &App, id: &SessionId) -> Vec<StoredEvent> {
 
 /// Folds a log up to a position.
 fn fold(id: &SessionId, log: &[StoredEvent], through: Seq) -> State {
-    let mut state = State::new(id.clone());
-    for stored in log.iter().take_while(|stored| stored.seq <= through) {
-        let (head, event) = read_durable(&stored.json).unwrap_or_else(|error| {
-            panic!(
-                "{id} has an event that cannot be read: {error}: {}",
-                stored.json
-            )
-        });
-        apply(&mut state, &head, &event);
-        assert_eq!(state.seq, stored.seq, "the log of {id} has a gap");
+    let lines = log.iter().take_while(|stored| stored.seq <= through);
+    let mut expected = Seq::START;
+    let lines = lines.map(|stored| {
+        expected = expected.next();
+        assert_eq!(expected, stored.seq, "the log of {id} has a gap");
+        &*stored.json
+    });
+    fold_lines(id.clone(), lines)
+}
+
+/// Folds the lines of a whole log.
+pub fn fold_lines<'a>(id: SessionId, lines: impl IntoIterator<Item = &'a str>) -> State {
+    let events: Vec<(Seq, Head, Durable)> = (1..)
+        .map(Seq)
+        .zip(lines)
+        .map(|(seq, line)| {
+            let (head, event) = read_durable(line).unwrap_or_else(|error| {
+                panic!("{id} has an event that cannot be read: {error}: {line}")
+            });
+            (seq, head, event)
+        })
+        .collect();
+    let rewinds = events.iter().filter_map(|(seq, _, event)| match event {
+        Durable::Rewound(rewound) => Some((*seq, rewound)),
+        _ => None,
+    });
+    let mut fold = Fold::new(id, rewinds);
+    for (seq, head, event) in &events {
+        fold.apply(*seq, head, event);
     }
-    state
+    fold.finish(events.last().map_or(Seq::START, |(seq, ..)| *seq))
 }
 
 /// Checks that a session that is opened again has the state of its log, and a valid conversation.
@@ -113,6 +132,10 @@ fn check_chain(id: &SessionId, log: &[StoredEvent]) {
         );
         if stored.visible == Visibility::Public {
             parent = event["id"].clone();
+        }
+        // After a rewind the chain goes on from the last event that counts.
+        if &*stored.kind == "loopd.rewound" && event["data"]["mode"] != "files" {
+            parent = event["data"]["tip"].clone();
         }
     }
 }

@@ -33,6 +33,7 @@ mod prompt;
 #[cfg(unix)]
 mod questions;
 mod queue;
+mod rewind;
 mod sessions;
 #[cfg(unix)]
 mod shared_session;

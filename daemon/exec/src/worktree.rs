@@ -11,6 +11,7 @@
 mod changes;
 mod directory;
 mod error;
+mod folder_diff;
 mod git;
 mod making;
 mod repository;
@@ -41,6 +42,7 @@ use tokio_util::task::TaskTracker;
 pub use changes::Changes;
 use directory::{WorktreeDirectory, WorktreeRecord, WorktreeStage};
 pub use error::WorktreeError;
+pub use folder_diff::{DiffBase, FolderDiff, Whitespace};
 pub use loopd_proto::params::worktree::WorktreeUse as Use;
 
 use crate::clock::Clock;

@@ -1,6 +1,7 @@
 //! Folds one stored event into the state. `apply` cannot fail, whatever the log holds.
 
 pub(crate) mod queue;
+mod rewind;
 mod runs;
 mod skills;
 mod turn;
@@ -203,7 +204,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::TaskStarted(started) => {
             let origin = state.origin();
-            state.tasks.started(started, origin);
+            state.tasks.started(started, origin, state.seq);
             works_on_todo(state, &started.id);
         }
         Durable::TaskProcess(process) => state.tasks.has_process(&process.id, process.pid),
@@ -211,7 +212,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::TaskAnswered(answered) => state.tasks.answered(answered),
         Durable::TaskContinued(continued) => {
             let origin = state.origin();
-            state.tasks.continued(continued, origin);
+            state.tasks.continued(continued, origin, state.seq);
             works_on_todo(state, &continued.id);
         }
         Durable::TaskNoted(noted) => state.tasks.noted(&noted.id, &noted.note),
@@ -404,6 +405,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.autopilot.run_ended(ended, state.mode);
             runs::end(state, ended);
         }
+        Durable::RewindStarted(started) => rewind::started(state, started),
+        Durable::Rewound(rewound) => rewind::rewound(state, rewound),
+        Durable::RewindFailed(_) => rewind::ended(state),
         Durable::AgentSpent(spent) => {
             state.totals.estimated_calls += u64::from(spent.estimated);
             let task = state.tasks.get(spent.id.as_str());
@@ -476,7 +480,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
     if !state.questions.is_empty() {
         let turn = match &state.phase {
             Phase::Turn(turn) => Some(turn),
-            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => None,
+            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) | Phase::Rewinding(_) => None,
         };
         state.questions.keep_awaited_by(turn);
     }

@@ -7,6 +7,7 @@ mod life;
 mod messages;
 mod refusal;
 mod report;
+mod rewind;
 mod room;
 mod settings;
 mod slash;
@@ -26,7 +27,9 @@ use loopd_proto::event::skill::{SkillSwitched, SkillsLoaded};
 use loopd_proto::event::task::ShellWaiting;
 use loopd_proto::event::todo::TodoList;
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::{InteractionId, MessageId, RequestId, SessionId, TaskId, ToolCallId};
+use loopd_proto::id::{
+    InteractionId, MessageId, RequestId, RewindId, SessionId, TaskId, ToolCallId,
+};
 use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::pending::{ExitPlanMode, LimitsExhausted};
 use loopd_proto::params::permission::ApprovalMode;
@@ -57,6 +60,7 @@ pub use messages::{
     Send, SendPlace,
 };
 pub use refusal::Refusal;
+pub use rewind::{RestoreOutcome, RewindOrder, SeenHistory};
 pub use room::{KeptOutput, RequestFacts, RoomNeed};
 pub use settings::{
     AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, McpSwitch, ModelChoice,
@@ -429,6 +433,14 @@ pub enum Command {
     },
     /// A command in a shell waits for input.
     ShellWaits(ShellWaiting),
+    /// Takes the session back to an earlier point.
+    Rewind(Box<RewindOrder>),
+    /// The files of a rewind were restored, or could not be; `later` by another daemon than began.
+    FilesRestored {
+        rewind: RewindId,
+        outcome: RestoreOutcome,
+        later: bool,
+    },
     Log {
         level: LogLevel,
         kind: String,

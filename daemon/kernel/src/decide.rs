@@ -20,6 +20,7 @@ mod part;
 mod plan;
 pub mod provider_wait;
 mod queue;
+pub mod rewind;
 mod room;
 mod settings;
 mod skills;
@@ -82,6 +83,13 @@ pub fn decide(
             decision.tell(Ephemeral::ShellWaiting(waiting));
             Ok(decision)
         }
+
+        Command::Rewind(order) => rewind::begin(state, *order, env),
+        Command::FilesRestored {
+            rewind,
+            outcome,
+            later,
+        } => Ok(rewind::restored(state, &rewind, outcome, later)),
 
         Command::Send(send) => queue::send(state, send, env),
         Command::EnqueueCommand {

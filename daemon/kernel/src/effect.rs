@@ -11,7 +11,7 @@ use super::command::{LastingApproval, WorkerOrder};
 use super::hook::{HookPermission, HookVerdict};
 use super::model::ToolCall;
 use super::policy::grant::Grant;
-use super::state::TurnKey;
+use super::state::{Rewinding, TurnKey};
 use super::tool_call::ToolOrigin;
 
 /// Slow work that the actor starts. Its result comes back as a command.
@@ -90,6 +90,8 @@ pub enum Effect {
     CancelWorkers(Vec<TaskId>),
     /// Run a slash command of the queue that is the daemon's own or of a file.
     RunCommand(PendingCommand),
+    /// Restore the files of a rewind and report `FilesRestored`.
+    RestoreFiles(Box<Rewinding>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +139,7 @@ impl Effect {
             | Self::ContinueWorker { .. }
             | Self::CancelWorkers(_)
             | Self::RunCommand(_)
+            | Self::RestoreFiles(_)
             | Self::CancelAgents => None,
         }
     }
@@ -165,6 +168,7 @@ impl Effect {
             | Self::ContinueWorker { .. }
             | Self::CancelWorkers(_)
             | Self::RunCommand(_)
+            | Self::RestoreFiles(_)
             | Self::CancelAgents => EffectStart::AfterCommit,
         }
     }

@@ -114,6 +114,12 @@ impl History {
         self.entries.push(Stored::new(seq, entry));
     }
 
+    /// Removes the entries of events at a position of the log and after it.
+    pub(crate) fn take_back_to(&mut self, seq: Seq) {
+        let first = self.entries.partition_point(|stored| stored.seq < seq);
+        self.entries.truncate(first);
+    }
+
     /// Returns all entries, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> + ExactSizeIterator {
         self.entries.iter().map(|stored| &stored.entry)

@@ -82,9 +82,23 @@ impl Skills {
         self.switches.clear();
     }
 
-    /// Forgets the skills that were loaded after a position in the log.
-    pub fn forget_after(&mut self, seq: Seq) {
-        self.active.retain(|skill| skill.seq <= seq);
+    /// Forgets the skills whose text came into the conversation at a position of the log or after it.
+    pub(crate) fn forgotten_from(&mut self, seq: Seq) {
+        self.active
+            .retain(|skill| skill.seq < seq || !skill.is_in_conversation());
+    }
+
+    /// Brings back what was loaded before an event that no longer counts for the conversation. What
+    /// the event put out of use, or into the system message, stays so.
+    pub(crate) fn put_back(&mut self, before: Vec<ActiveSkill>) {
+        let now = std::mem::replace(&mut self.active, before);
+        let in_system = now.into_iter().filter(|skill| !skill.is_in_conversation());
+        for skill in in_system {
+            self.forget(&skill.invoked.name);
+            self.active.push(skill);
+        }
+        self.active
+            .retain(|skill| self.switches.get(&skill.invoked.name) != Some(&false));
     }
 
     fn forget(&mut self, name: &str) {

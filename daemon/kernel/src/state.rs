@@ -7,6 +7,7 @@ use loopd_proto::event::fact::{ClientRef, LoopOutcome, PendingCommand, PendingMe
 use loopd_proto::event::fleet::FleetProgress;
 use loopd_proto::event::hook::GuardFolder;
 use loopd_proto::event::research::ResearchStarted;
+use loopd_proto::event::rewind::RewindStarted;
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::id::{EventId, InteractionId, MessageId, RequestId, Seq, SessionId, ToolCallId};
@@ -25,6 +26,7 @@ use super::guards::ClientGuards;
 use super::history::{Entry, History};
 use super::kept_scopes::KeptScopes;
 use super::questions::Questions;
+use super::rewind::Rewinds;
 use super::run_limits::LimitedRun;
 use super::skills::{RunSkill, Skills};
 use super::tasks::Tasks;
@@ -116,10 +118,12 @@ pub struct State {
     pub totals: Totals,
     /// How long the session has worked, while it has a limit of time.
     pub worked: WorkedTime,
-    /// The last visible durable event: the parent of the next one.
+    /// Which events no longer count for the conversation.
+    pub rewinds: Rewinds,
+    /// The last visible durable event that counts: the parent of the next one.
     pub tip: Option<EventId>,
     pub seq: Seq,
-    /// How many visible durable events there are.
+    /// How many visible durable events count.
     pub visible: u64,
     pub closed: bool,
 }
@@ -176,6 +180,16 @@ pub enum Phase {
     Commanding(PendingCommand),
     /// A model call or its tools are under way.
     Turn(Turn),
+    /// Files are being restored.
+    Rewinding(Box<Rewinding>),
+}
+
+/// A rewind that restores files now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rewinding {
+    pub started: RewindStarted,
+    /// The position of its start in the log.
+    pub began: Seq,
 }
 
 /// Messages that are being prepared for the conversation.
@@ -359,6 +373,7 @@ impl State {
             kept_scopes: KeptScopes::default(),
             totals: Totals::default(),
             worked: WorkedTime::default(),
+            rewinds: Rewinds::default(),
             tip: None,
             seq: Seq::START,
             visible: 0,
@@ -374,7 +389,7 @@ impl State {
     pub fn turn(&self) -> Option<&Turn> {
         match &self.phase {
             Phase::Turn(turn) => Some(turn),
-            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) => None,
+            Phase::Idle | Phase::Preparing(_) | Phase::Commanding(_) | Phase::Rewinding(_) => None,
         }
     }
 
@@ -388,7 +403,7 @@ impl State {
         match &self.phase {
             Phase::Preparing(preparing) => Some(&preparing.run),
             Phase::Turn(turn) => Some(&turn.run),
-            Phase::Idle | Phase::Commanding(_) => None,
+            Phase::Idle | Phase::Commanding(_) | Phase::Rewinding(_) => None,
         }
     }
 

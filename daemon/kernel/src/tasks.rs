@@ -10,7 +10,7 @@ use loopd_proto::event::task::{
     AgentWork, Execution, ExternalWork, ShellAttachment, ShellWork, TaskAnswered, TaskContinued,
     TaskEnded, TaskOutcome, TaskStarted, TaskWork, WorkUsage,
 };
-use loopd_proto::id::{MessageId, TaskId, ToolCallId};
+use loopd_proto::id::{MessageId, Seq, TaskId, ToolCallId};
 use loopd_proto::time::Timestamp;
 
 use super::budget::Spend;
@@ -30,6 +30,8 @@ pub struct Task {
     pub id: TaskId,
     /// The message whose run started the task, or last gave it something to do.
     pub origin: Option<MessageId>,
+    /// The position in the log where the task was last given something to do.
+    pub ordered: Seq,
     pub call: Option<ToolCallId>,
     pub description: String,
     pub started_at: Timestamp,
@@ -91,10 +93,11 @@ pub enum Told {
 const TURNS_KEPT: usize = 64;
 
 impl Task {
-    fn new(started: &TaskStarted, origin: Option<MessageId>) -> Self {
+    fn new(started: &TaskStarted, origin: Option<MessageId>, ordered: Seq) -> Self {
         Self {
             id: started.id.clone(),
             origin,
+            ordered,
             call: started.tool_call_id.clone(),
             description: started.description.clone(),
             started_at: started.started_at,
@@ -265,8 +268,8 @@ impl Tasks {
         undelivered
     }
 
-    pub(super) fn started(&mut self, started: &TaskStarted, origin: Option<MessageId>) {
-        let task = Task::new(started, origin);
+    pub(super) fn started(&mut self, started: &TaskStarted, origin: Option<MessageId>, at: Seq) {
+        let task = Task::new(started, origin, at);
         self.all.insert(started.id.clone(), task);
     }
 
@@ -296,9 +299,15 @@ impl Tasks {
         }
     }
 
-    pub(super) fn continued(&mut self, continued: &TaskContinued, origin: Option<MessageId>) {
+    pub(super) fn continued(
+        &mut self,
+        continued: &TaskContinued,
+        origin: Option<MessageId>,
+        at: Seq,
+    ) {
         if let Some(task) = self.all.get_mut(&continued.id) {
             task.origin = origin;
+            task.ordered = at;
             task.status = TaskStatus::Running;
             task.active_since = Some(continued.continued_at);
             task.told = Told::NotYet;
@@ -341,6 +350,15 @@ impl Tasks {
 
     pub(super) fn delivered(&mut self, id: &TaskId) {
         if let Some(task) = self.all.get_mut(id) {
+            task.told = Told::Yes;
+        }
+    }
+
+    /// Counts the ends of tasks as delivered that were ordered at a position or after it: the model no
+    /// longer knows of these tasks.
+    pub(super) fn forgotten_from(&mut self, position: Seq) {
+        let tasks = self.all.values_mut();
+        for task in tasks.filter(|task| task.ordered >= position) {
             task.told = Told::Yes;
         }
     }

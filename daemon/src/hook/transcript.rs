@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loopd_kernel::rewind::{HiddenRange, counts};
 use loopd_proto::id::{Seq, SessionId};
 use loopd_store::{Store, Visibility};
 use parking_lot::Mutex as SyncMutex;
@@ -23,6 +24,15 @@ struct Inner {
     /// How far the file goes; `None` if it was not written by this daemon yet.
     written: Mutex<Option<Seq>>,
     path: SyncMutex<Option<PathBuf>>,
+    taken_back: SyncMutex<TakenBack>,
+}
+
+/// What rewinds took back of the log.
+#[derive(Default)]
+struct TakenBack {
+    hidden: Vec<HiddenRange>,
+    /// Whether the file still has some of it.
+    is_new: bool,
 }
 
 impl Transcript {
@@ -33,7 +43,16 @@ impl Transcript {
             session,
             written: Mutex::default(),
             path: SyncMutex::default(),
+            taken_back: SyncMutex::default(),
         }))
+    }
+
+    /// Leaves these events out from now on. The file is written anew when somebody wants it.
+    pub fn take_back(&self, hidden: Vec<HiddenRange>) {
+        *self.0.taken_back.lock() = TakenBack {
+            hidden,
+            is_new: true,
+        };
     }
 
     /// Returns the file, if it was written.
@@ -45,6 +64,13 @@ impl Transcript {
     pub(super) async fn update(&self, store: &dyn Store) {
         let mut written = self.0.written.lock().await;
         let path = self.0.folder.join("transcript.jsonl");
+        let hidden = {
+            let mut taken_back = self.0.taken_back.lock();
+            if std::mem::take(&mut taken_back.is_new) {
+                *written = None;
+            }
+            taken_back.hidden.clone()
+        };
         // The first time the file is made anew: another daemon may have been cut off in a line.
         let is_new = written.is_none();
         let mut at = written.unwrap_or(Seq(0));
@@ -63,7 +89,7 @@ impl Transcript {
             let last = last.seq;
             let mut text = String::new();
             let public = events.iter().filter(|it| it.visible == Visibility::Public);
-            for event in public {
+            for event in public.filter(|event| counts(&hidden, event.seq)) {
                 text.push_str(&event.json);
                 text.push('\n');
             }

@@ -21,6 +21,7 @@ use super::mcp::SessionMcp;
 use super::questions::QuestionWaiters;
 use super::registry::Sessions;
 use super::resume::Start;
+use super::rewind::RewindWork;
 use super::running::RunningEffects;
 use super::shells;
 use super::skills::SessionSkills;
@@ -75,6 +76,8 @@ pub(super) struct Actor {
     /// The database for SQL of the model; no file is opened before it is needed.
     pub(super) sql: SqlCell,
     pub(super) storage: Storage,
+    /// Earlier versions of the files that tools change, and who waits for a rewind.
+    pub(super) rewinding: RewindWork,
     pub(super) hooks: SessionHooks,
     pub(super) mcp: SessionMcp,
     /// What the model of the last call takes.
@@ -143,6 +146,7 @@ impl Actor {
             budget: Arc::default(),
             unsettled: UnsettledCall::default(),
             storage: Storage::default(),
+            rewinding: RewindWork::default(),
             hooks: SessionHooks::new(transcript),
             mcp,
             window: None,
@@ -160,7 +164,10 @@ impl Actor {
             return;
         }
         while let Some(message) = self.next_message().await {
-            if self.take(message).await == Flow::Stop || self.advance_fleet().await == Flow::Stop {
+            if self.take(message).await == Flow::Stop
+                || self.settle_rewind().await == Flow::Stop
+                || self.advance_fleet().await == Flow::Stop
+            {
                 break;
             }
             self.running.forget_ended();
@@ -184,6 +191,7 @@ impl Actor {
         self.leave_tree();
         self.end_mcp().await;
         self.shells.close().await;
+        self.close_captures().await;
         self.report_gone(&SessionError::Ended(self.state.id.clone()));
     }
 
@@ -200,6 +208,9 @@ impl Actor {
                 }
                 Message::View(look) => look(Err(error.clone())),
                 Message::Join(join) => join.refuse(error),
+                Message::Rewind { reply, .. } => {
+                    reply.send(Err(error.clone())).ok();
+                }
                 Message::Adopt(adoption) => adoption.refuse(error),
                 // The others learn it from the end of their channel.
                 _ => {}
@@ -396,6 +407,7 @@ impl Actor {
                 reply.send(()).ok();
                 Flow::Stop
             }
+            Message::Rewind { order, reply } => self.rewind(*order, reply).await,
             Message::Stop { reply } => {
                 self.end_processes().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);

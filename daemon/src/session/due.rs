@@ -36,7 +36,10 @@ impl Actor {
                 return message;
             }
             match due {
-                Due::Retry => self.retry().await,
+                Due::Retry => {
+                    self.retry().await;
+                    self.settle_rewind().await;
+                }
                 Due::TimeUp => {
                     self.report(Command::TimeUp).await;
                 }

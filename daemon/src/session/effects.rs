@@ -62,7 +62,11 @@ impl Actor {
     pub(super) fn begin(&mut self, effect: Effect) -> Option<Work> {
         match effect {
             Effect::Prepare { messages } => return Some(self.prepare(messages)),
-            Effect::CallModel(turn) => return Some(self.call_model(turn)),
+            Effect::CallModel(turn) => {
+                self.look_at_files(&turn);
+                return Some(self.call_model(turn));
+            }
+            Effect::RestoreFiles(rewinding) => return Some(self.restore_files(*rewinding)),
             Effect::Guard { turn, call } => return self.guard(turn, call),
             Effect::AskHooks(asked) => return Some(self.ask_hooks(asked)),
             Effect::AskStop(turn) => return Some(self.ask_stop(turn)),

@@ -48,7 +48,7 @@ pub(super) struct SessionHooks {
     pub(super) guards_at_top: ClientGuards,
     /// What guards sessions above the one that the clients opened.
     pub(super) above: GuardsAbove,
-    transcript: Transcript,
+    pub(super) transcript: Transcript,
     /// Whether the hooks are those of a parent and below.
     pub(super) inherited: bool,
     /// Whether the hooks know that the session, or the sub-agent, has begun.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use loopd_proto::event::Durable;
 use loopd_proto::event::fact::LoopOutcome;
+use loopd_proto::event::rewind::{REWOUND, Rewound};
 use loopd_proto::event::task::TaskOutcome;
+use loopd_proto::event::{Durable, Head, read_durable};
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::time::Timestamp;
 use loopd_store::{Cause, SessionRecord, Store, StoreError, StoredEvent};
@@ -15,8 +16,9 @@ use serde::de::IgnoredAny;
 use super::SessionError;
 use super::actor::Actor;
 use super::subagents::{is_at_work, result};
-use loopd_kernel::apply::apply;
 use loopd_kernel::command::{Command, RecoveredOutcome, Shutdown, TaskAnswer, TaskEnd};
+use loopd_kernel::fold::Fold;
+use loopd_kernel::rewind::{HiddenRange, Rewinds};
 use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
 use loopd_kernel::texts;
@@ -48,6 +50,8 @@ impl Actor {
         self.record = record;
         self.state = state;
         self.options = self.state.options.clone();
+        self.hooks.transcript.take_back(self.state.rewinds.hidden());
+        self.turn_began();
         let close = match start {
             Start::Copy => return Ok(()),
             Start::Fork => Command::CloseCopied,
@@ -72,27 +76,59 @@ impl Actor {
         let Some((record, events)) = stored else {
             return Ok(None);
         };
-        let mut state = State::new(id.clone());
-        for stored in events {
-            match loopd_proto::event::read_durable(&stored.json) {
-                Ok((head, event)) => {
-                    apply(&mut state, &head, &event);
-                }
-                Err(error) if serde_json::from_str::<IgnoredAny>(&stored.json).is_err() => {
-                    return Err(Arc::new(StoreError::Corrupt {
-                        place: format!("event {} of session {id}", stored.seq.0),
-                        cause: Cause::new(error),
-                    }));
-                }
-                Err(error) => {
-                    // A later version wrote it: skipped, so that the rest loads.
-                    tracing::warn!(session = %id, kind = %stored.kind, %error, "an event could not be read");
-                }
-            }
-            state.seq = stored.seq;
-        }
+        let state = fold(id, &events, |_, _| {}).map_err(Arc::new)?;
         Ok(Some((record, state)))
     }
+}
+
+/// Folds the events of a log, oldest first, and shows each to `look`.
+fn fold(
+    id: &SessionId,
+    events: &[StoredEvent],
+    mut look: impl FnMut(&Head, &Durable),
+) -> Result<State, StoreError> {
+    let rewinds = rewinds(events);
+    let mut fold = Fold::new(id.clone(), rewinds.iter().map(|(seq, it)| (*seq, it)));
+    for stored in events {
+        match read_durable(&stored.json) {
+            Ok((head, event)) => {
+                fold.apply(stored.seq, &head, &event);
+                look(&head, &event);
+            }
+            Err(error) if serde_json::from_str::<IgnoredAny>(&stored.json).is_err() => {
+                return Err(StoreError::Corrupt {
+                    place: format!("event {} of session {id}", stored.seq.0),
+                    cause: Cause::new(error),
+                });
+            }
+            Err(error) => {
+                // A later version wrote it: skipped, so that the rest loads.
+                tracing::warn!(session = %id, kind = %stored.kind, %error, "an event could not be read");
+            }
+        }
+    }
+    Ok(fold.finish(events.last().map_or(Seq::START, |last| last.seq)))
+}
+
+/// Returns what rewinds took back of a log.
+pub fn hidden_in(events: &[StoredEvent]) -> Vec<HiddenRange> {
+    let mut all = Rewinds::default();
+    for (at, rewound) in rewinds(events) {
+        all.push(&rewound, at, at);
+    }
+    all.hidden()
+}
+
+/// Returns the rewinds of a log with their positions.
+fn rewinds(events: &[StoredEvent]) -> Vec<(Seq, Rewound)> {
+    let rewinds = events.iter().filter(|stored| &*stored.kind == REWOUND);
+    rewinds
+        .filter_map(|stored| match read_durable(&stored.json) {
+            Ok((_, Durable::Rewound(rewound))) => Some((stored.seq, rewound)),
+            // What cannot be read is reported when it is folded.
+            Ok(_) | Err(_) => None,
+        })
+        .collect()
 }
 
 impl Actor {
@@ -220,19 +256,17 @@ struct Own {
 }
 
 fn folded(id: &SessionId, events: &[StoredEvent]) -> Own {
-    let mut own = Own {
-        state: State::new(id.clone()),
-        spoken_to: None,
-    };
-    for stored in events {
-        if let Ok((head, event)) = loopd_proto::event::read_durable(&stored.json) {
-            apply(&mut own.state, &head, &event);
-            if let Durable::UserMessage(_) = event {
-                own.spoken_to = Some(head.timestamp);
-            }
+    let mut spoken_to = None;
+    let state = fold(id, events, |head, event| {
+        if let Durable::UserMessage(_) = event {
+            spoken_to = Some(head.timestamp);
         }
-    }
-    own
+    });
+    let state = state.unwrap_or_else(|error| {
+        tracing::warn!(session = %id, %error, "an agent's log could not be read");
+        State::new(id.clone())
+    });
+    Own { state, spoken_to }
 }
 
 /// Returns the outcome in a sub-agent's own log, unless the log says no more than that the

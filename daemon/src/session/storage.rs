@@ -220,7 +220,10 @@ impl Actor {
         let record = self.record.clone();
         let read = self.read_back(&after).await;
         if read == Stored::All && !error.loses_what_is_read() {
-            self.state = after;
+            // A rewind leaves the state that was read, which knows what came back.
+            if !transaction.rewinds() {
+                self.state = after;
+            }
             return Ok(self.finish(transaction));
         }
         let keep = on_failure == OnFailure::Keep && error.may_pass();
@@ -314,7 +317,7 @@ impl Actor {
     async fn try_again(&mut self, unstored: Box<Unstored>) -> Result<(), SessionError> {
         let batch = unstored.transaction.batch(unstored.record.clone());
         let Err(error) = self.services.store.append(batch).await else {
-            self.take_over(*unstored);
+            self.take_over(*unstored).await;
             return Ok(());
         };
         if error.may_pass() {
@@ -326,7 +329,7 @@ impl Actor {
         // The store refuses it for good, or the failed commit took effect after all.
         let read = self.read_back(&unstored.state).await;
         if read == Stored::All && !error.loses_what_is_read() {
-            self.take_over(*unstored);
+            self.take_over(*unstored).await;
             return Ok(());
         }
         tracing::error!(session = %self.state.id, %error, "what had happened could not be stored");
@@ -335,10 +338,28 @@ impl Actor {
         Ok(())
     }
 
-    fn take_over(&mut self, unstored: Unstored) {
+    async fn take_over(&mut self, unstored: Unstored) {
         self.state = unstored.state;
         self.record = unstored.record;
+        if unstored.transaction.rewinds() {
+            self.fold_again().await;
+        }
         self.finish(unstored.transaction);
+    }
+
+    /// Reads the state from the log after a rewind, whose event alone cannot bring back what was taken
+    /// back before.
+    pub(super) async fn fold_again(&mut self) {
+        match self.stored_state().await {
+            Ok(Some((_, state))) => self.state = state,
+            // The log was deleted; the next commit says so.
+            Ok(None) => {}
+            Err(error) => {
+                self.note_failure(&error);
+                self.storage.unread = Some(error);
+            }
+        }
+        self.hooks.transcript.take_back(self.state.rewinds.hidden());
     }
 
     /// Tries again because the time has come; what fails is tried again later.

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use loopd_proto::event::Durable;
+use loopd_proto::event::rewind::REWOUND;
 use loopd_proto::id::{EventId, Seq};
 use loopd_store::{Batch, SessionRecord, StoredEvent, Visibility};
 
@@ -71,6 +72,11 @@ pub(super) struct Transaction {
 impl Transaction {
     fn stores_any(&self) -> bool {
         self.outgoing.iter().any(|event| event.durable)
+    }
+
+    /// Returns whether the transaction takes the session back, so that the log is folded again.
+    pub(super) fn rewinds(&self) -> bool {
+        self.outgoing.iter().any(|event| event.kind == REWOUND)
     }
 
     /// Returns whether the running turn is cancelled after the commit.
@@ -162,6 +168,9 @@ impl Actor {
         match commit.await {
             Ok(()) => {
                 self.commits_work();
+                if transaction.rewinds() {
+                    self.fold_again().await;
+                }
                 Ok(self.finish(transaction))
             }
             Err(error) => Box::pin(self.commit_failed(transaction, error, on_failure)).await,
@@ -212,6 +221,9 @@ impl Actor {
                 Step::Store(event) => {
                     let event = self.presentable(event, &mut written.redaction);
                     let recorded = journal::record(&mut self.state, &self.services.clock, &event);
+                    if matches!(event, Durable::UserMessage(_)) {
+                        self.turn_began();
+                    }
                     recorded.map(|(stored, out)| {
                         self.waits.stored(&event, &out);
                         written.events.push(stored);

@@ -18,6 +18,7 @@ use crate::redaction::Redaction;
 use crate::skill::{SkillCell, SkillLookup, SkillView};
 use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
+use crate::tool::capture::{Captures, Workspace};
 use crate::tool::mcp::McpTasks;
 use crate::turn::route::Route;
 use loopd_exec::shells::{CommandContext, Shells};
@@ -59,6 +60,8 @@ pub struct View<'a> {
     pub skill_lookup: &'a dyn Fn() -> Option<SkillLookup>,
     pub skill_cell: &'a SkillCell,
     pub command_context: &'a dyn Fn() -> CommandContext,
+    /// Where earlier versions of files are kept, and where the session works.
+    pub captures: &'a dyn Fn() -> (Captures, Workspace),
     /// The clients that receive the events.
     pub audience: &'a Audience,
     /// Whether the session only looks and plans.
@@ -98,6 +101,7 @@ impl Actor {
             self.file_masks.set(redaction.clone());
             redaction
         };
+        let captures = || (self.captures(), self.workspace());
         let mcp_lookup = || self.mcp_lookup();
         let commands = || self.clients.commands().cloned().collect();
         look(Ok(&View {
@@ -122,6 +126,7 @@ impl Actor {
             skill_lookup: &skill_lookup,
             skill_cell: &self.skills.cell,
             command_context: &command_context,
+            captures: &captures,
             audience: self.clients.audience(),
             planning: self.planning(),
             redaction: &redaction,

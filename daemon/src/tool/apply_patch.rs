@@ -2,6 +2,8 @@
 //! format, `apply_patch/hunks.rs` finds where its hunks belong, `apply_patch/plan.rs` works out every
 //! file before any is touched; this file asks, checks and writes. All files change or none.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,7 +11,7 @@ use loopd_proto::permission::PermissionRequest;
 
 use loopd_kernel::policy::grant::Grant;
 
-use super::disk::batch::{self, NotDone};
+use super::disk::batch::{self, NotDone, Step};
 use super::{AssessContext, Need, Outcome, Tool, ToolContext, disk, resolved_path, texts};
 use crate::redaction::Redaction;
 
@@ -86,7 +88,17 @@ impl Tool for ApplyPatch {
         {
             return Outcome::failure(texts::not_granted("the patch"));
         }
-        match disk::blocking(move || write(plan)).await {
+        let (captures, call) = (context.captures.clone(), context.call.clone());
+        let written = disk::blocking(move || {
+            let paths: Vec<PathBuf> = plan.steps.iter().map(Step::path).collect();
+            let writing = captures.writing(&call, paths.iter().map(PathBuf::as_path));
+            let (outcome, is_changed) = write(plan);
+            if is_changed {
+                writing.done();
+            }
+            outcome
+        });
+        match written.await {
             Ok(outcome) | Err(outcome) => outcome,
         }
     }
@@ -145,7 +157,8 @@ fn is_same(granted: &PermissionRequest, wanted: &PermissionRequest, redaction: &
     }
 }
 
-fn write(plan: Plan) -> Outcome {
+/// Makes the changes; returns whether any file is not as it was.
+fn write(plan: Plan) -> (Outcome, bool) {
     let Plan {
         steps,
         touched,
@@ -155,26 +168,30 @@ fn write(plan: Plan) -> Outcome {
     } = plan;
     let name = |step: usize| touched.get(step).map_or("a file", String::as_str);
     match batch::carry_out(steps) {
-        Ok(()) => Outcome::success(summary).with_detail(diff),
+        Ok(()) => (Outcome::success(summary).with_detail(diff), true),
         Err(NotDone {
             step,
             error,
             not_undone,
-        }) if not_undone.is_empty() => Outcome::failure(format!(
-            "The patch was not applied and every file was left as it was: {}: {error}. View the files and try again.",
-            name(step)
-        )),
+        }) if not_undone.is_empty() => {
+            let outcome = Outcome::failure(format!(
+                "The patch was not applied and every file was left as it was: {}: {error}. View the files and try again.",
+                name(step)
+            ));
+            (outcome, false)
+        }
         Err(NotDone {
             step,
             error,
             not_undone,
         }) => {
             let changed: Vec<&str> = not_undone.into_iter().map(name).collect();
-            Outcome::failure(format!(
+            let outcome = Outcome::failure(format!(
                 "The patch failed at {}: {error}. These files could not be put back as they were: {}. View them before going on.",
                 name(step),
                 changed.join(", ")
-            ))
+            ));
+            (outcome, true)
         }
     }
 }

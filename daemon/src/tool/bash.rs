@@ -17,6 +17,7 @@ use loopd_kernel::policy::grant::Grant;
 use super::shell_output;
 use super::{AssessContext, Need, Outcome, Tool, ToolContext, texts};
 use loopd_kernel::policy::shell::analysis::{Analysis, SessionApproval};
+use loopd_kernel::policy::shell::only_looks;
 
 mod follow;
 mod list;
@@ -149,6 +150,9 @@ impl Tool for Bash {
             Mode::Sync => RunIn::Foreground,
             Mode::Async => RunIn::Background,
         };
+        if may_write(&args, context) {
+            context.captures.command_starts().await;
+        }
         let order = CommandOrder {
             shell: args.shell_id,
             command: args.command,
@@ -171,6 +175,18 @@ impl Tool for Bash {
             RunIn::Background => in_background(&command, context).await,
         }
     }
+}
+
+/// Returns whether a command may change files.
+fn may_write(args: &BashArgs, context: &ToolContext) -> bool {
+    if context.planning.is_on() {
+        // The sandbox lets it change nothing.
+        return false;
+    }
+    let named = args.shell_id.as_ref().map(ToString::to_string);
+    // In a shell that was changed, names may mean something else.
+    let changed = |name: &String| context.changed_shells.ids().any(|id| id == name);
+    !only_looks(&args.command) || named.as_ref().is_some_and(changed)
 }
 
 /// Waits for a command for at most `wait`, then moves it to the background.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use loopd_proto::id::{SessionId, ShellId, ToolCallId};
 
 use super::Web;
+use super::capture::Captures;
 use super::mcp::McpTasks;
 use super::todo::SessionTodos;
 use crate::redaction::Redaction;
@@ -130,6 +131,8 @@ pub struct ToolContext {
     pub lease: Option<Arc<SlotLease>>,
     /// How commands are run.
     pub backend: Backend,
+    /// Where earlier versions of files are kept.
+    pub captures: Captures,
     /// The id of the tool call.
     pub call: ToolCallId,
     pub session: SessionId,

@@ -77,7 +77,14 @@ impl Tool for Create {
         if let Err(outcome) = place.check_write(context, grant, &diff) {
             return outcome;
         }
-        match disk::blocking(move || write(&place, &args.file_text)).await {
+        let (captures, call) = (context.captures.clone(), context.call.clone());
+        let written = disk::blocking(move || {
+            let writing = captures.writing(&call, [place.real.as_path()]);
+            let written = write(&place, &args.file_text)?;
+            writing.done();
+            Ok(written)
+        });
+        match written.await {
             Ok(Ok(text)) => Outcome::success(text).with_detail(diff),
             Ok(Err(outcome)) | Err(outcome) => outcome,
         }

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use super::Outcome;
 
 pub(super) mod batch;
+pub(super) mod exact;
 #[cfg(not(unix))]
 mod portable;
 #[cfg(unix)]
@@ -91,6 +92,15 @@ enum Audience {
     Owner,
 }
 
+/// What a new file survives as soon as it has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    /// The end of the daemon.
+    Crash,
+    /// The end of the machine, too; this takes a write to the disk.
+    PowerCut,
+}
+
 /// What happened to one of the daemon's own files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Put {
@@ -167,7 +177,12 @@ pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
 /// them, and nothing is left if it fails. A link in the place of the file is replaced; a link in the
 /// place of a folder is an error.
 pub(crate) fn put_own(real: &Path, contents: &[u8]) -> Result<Put, DiskError> {
-    platform::put_own(real, contents)
+    platform::put_own(real, contents, Durability::PowerCut)
+}
+
+/// Does the same without waiting for the disk, for a file whose content is checked when it is read.
+pub(super) fn put_own_quickly(real: &Path, contents: &[u8]) -> Result<Put, DiskError> {
+    platform::put_own(real, contents, Durability::Crash)
 }
 
 /// Reads one of the daemon's own files, of at most `limit` bytes.

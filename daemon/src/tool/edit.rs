@@ -12,7 +12,7 @@ use loopd_kernel::policy::grant::Grant;
 use super::diff::{self, Change};
 use super::disk::{self, DiskError, Stamp};
 use super::resolved_path::{self, ResolvedPath};
-use super::{AssessContext, Need, Outcome, Tool, ToolContext, texts};
+use super::{AssessContext, Need, Outcome, Status, Tool, ToolContext, texts};
 
 pub(super) mod closest;
 mod replacement;
@@ -119,7 +119,16 @@ impl Tool for Edit {
         if let Err(outcome) = plan.place.check_write(context, grant, &plan.diff) {
             return outcome;
         }
-        match disk::blocking(move || write(plan)).await {
+        let (captures, call) = (context.captures.clone(), context.call.clone());
+        let written = disk::blocking(move || {
+            let writing = captures.writing(&call, [plan.place.real.as_path()]);
+            let outcome = write(plan);
+            if outcome.status == Status::Success {
+                writing.done();
+            }
+            outcome
+        });
+        match written.await {
             Ok(outcome) | Err(outcome) => outcome,
         }
     }

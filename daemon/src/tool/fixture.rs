@@ -136,6 +136,7 @@ impl Fixture {
             todos: super::todo::SessionTodos::new(NoTodos),
             lease: None,
             backend: Backend::Process,
+            captures: super::capture::Captures::off(),
             call: ToolCallId::from("call"),
             session: SessionId::from("session"),
         };

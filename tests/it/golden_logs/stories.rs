@@ -11,6 +11,7 @@ mod context;
 mod fleet;
 mod hooks;
 mod modes;
+mod rewind;
 mod skills;
 
 use std::panic::AssertUnwindSafe;
@@ -59,6 +60,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("time-up", budgets::time_up().boxed_local()),
         ("fleet", fleet::fleet().boxed_local()),
         ("skills", skills::skills().boxed_local()),
+        ("rewind", rewind::rewind().boxed_local()),
         ("pruned", context::pruned().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),

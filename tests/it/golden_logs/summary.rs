@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopd_kernel::apply::apply;
 use loopd_kernel::context;
 use loopd_kernel::state::{Phase, State};
 use loopd_proto::event::read_durable;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_store::{Batch, SessionRecord, StoredEvent};
 use loopd_tests::validator::as_chat;
-use loopd_tests::{Daemon, Script, Session, Turn};
+use loopd_tests::{Daemon, Script, Session, Turn, fold_lines};
 use serde_json::{Map, Value, json};
 
 /// The stored events of one session.
@@ -32,13 +31,7 @@ impl Log {
     }
 
     fn fold(&self) -> State {
-        let mut state = State::new(self.id());
-        for line in &self.lines {
-            let (head, event) = read_durable(line)
-                .unwrap_or_else(|error| panic!("{} has an unknown event: {error}", self.name));
-            apply(&mut state, &head, &event);
-        }
-        state
+        fold_lines(self.id(), self.lines.iter().map(String::as_str))
     }
 
     /// The session's own id, which its first event says. A fork begins with the log of another one.
@@ -114,6 +107,7 @@ fn folded(state: &State) -> Value {
         Phase::Preparing(_) => "preparing",
         Phase::Commanding(_) => "commanding",
         Phase::Turn(_) => "turn",
+        Phase::Rewinding(_) => "rewinding",
     };
     let calls = state.calls().map(|call| call.call.id.to_string());
     let calls: Vec<String> = calls.collect();

@@ -63,6 +63,7 @@ impl Work {
             | Effect::CancelWorkers(_)
             | Effect::RunCommand(_)
             | Effect::CancelAgents
+            | Effect::RestoreFiles(_)
             | Effect::Remember(..) => None,
         }
     }

@@ -92,6 +92,7 @@ fn conditions(state: &State) -> Vec<&'static str> {
             note(!joins && !preparing.run.woken, "preparing a message");
         }
         Phase::Commanding(_) => note(true, "a slash command is out"),
+        Phase::Rewinding(_) => note(true, "files are being restored"),
         Phase::Turn(turn) => {
             let calling = turn.stage == Stage::Calling;
             let third = turn.key.number >= 2;

@@ -118,6 +118,7 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::CancelWorkers(_)
         | Effect::RunCommand(_)
         | Effect::CancelAgents
+        | Effect::RestoreFiles(_)
         | Effect::Remember(..) => format!("{effect:?}"),
     }
 }

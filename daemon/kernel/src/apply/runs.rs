@@ -93,7 +93,7 @@ pub(super) fn current(state: &mut State) -> Option<&mut Run> {
     match &mut state.phase {
         Phase::Preparing(preparing) => Some(&mut preparing.run),
         Phase::Turn(turn) => Some(&mut turn.run),
-        Phase::Idle | Phase::Commanding(_) => None,
+        Phase::Idle | Phase::Commanding(_) | Phase::Rewinding(_) => None,
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) fn end(state: &mut State, ended: &LoopEnded) {
     let mut run = current(state).map(std::mem::take).unwrap_or_default();
     let unread = match std::mem::replace(&mut state.phase, Phase::Idle) {
         Phase::Preparing(preparing) => preparing.messages,
-        Phase::Turn(_) | Phase::Idle | Phase::Commanding(_) => Vec::new(),
+        Phase::Turn(_) | Phase::Idle | Phase::Commanding(_) | Phase::Rewinding(_) => Vec::new(),
     };
     let is_unread = |id: &MessageId| unread.iter().any(|message| message.id == *id);
     run.messages.retain(|id| !is_unread(id));

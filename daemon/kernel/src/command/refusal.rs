@@ -55,6 +55,14 @@ pub enum Refusal {
     FleetWhilePlanning,
     #[error("these todos depend on each other in a circle: {0}; remove one of these dependencies")]
     TodoCircle(String),
+    #[error("the session cannot go back while there is work: {work}; stop it first")]
+    RewindBusy { work: String },
+    #[error("this is the session of a sub-agent; rewind the session {0}, which it works for")]
+    SubagentHistory(SessionId),
+    #[error("files are being restored; try again when the rewind is done")]
+    Rewinding,
+    #[error("the history changed meanwhile; list the rewind points and try again")]
+    HistoryChanged,
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(

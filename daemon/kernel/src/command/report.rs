@@ -82,6 +82,7 @@ impl Command {
             | Self::TasksDelivered(_)
             | Self::UserCommandEnded { .. }
             | Self::WorkerNotStarted { .. }
+            | Self::FilesRestored { .. }
             | Self::ShellWaits(_) => true,
             Self::Create(_)
             | Self::PauseAutopilot(_)
@@ -127,6 +128,7 @@ impl Command {
             | Self::StopFleet
             | Self::SwitchSkill(_)
             | Self::SkillsLoaded(_)
+            | Self::Rewind(_)
             | Self::Log { .. } => false,
         }
     }

@@ -20,7 +20,8 @@ use crate::tool_call::CallStage;
 /// Stops the turn at any point. Running tools get a short grace time to report how they ended.
 pub(super) fn abort(state: &State, request: AbortRequest, env: &DecideEnv<'_>) -> Decision {
     let outcome = |outcome| Decision::answering(Answer::Aborted(outcome));
-    if !state.is_busy() {
+    // A rewind cannot be stopped halfway.
+    if !state.is_busy() || matches!(state.phase, Phase::Rewinding(_)) {
         let mut decision = outcome(AbortOutcome::default());
         // Agents in the background go on, but nobody waits for them any longer.
         if state.tasks.has_agents_at_work() {
@@ -68,7 +69,7 @@ pub(super) fn abort(state: &State, request: AbortRequest, env: &DecideEnv<'_>) -
 /// Closes what the loop does. Running tools get a short grace time.
 pub(super) fn close(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) {
     match &state.phase {
-        Phase::Idle => {}
+        Phase::Idle | Phase::Rewinding(_) => {}
         Phase::Commanding(command) => {
             slash::completed(decision, command);
             stopped(state, decision, env);
@@ -125,7 +126,7 @@ fn removed_by(state: &State, request: &AbortRequest) -> Vec<MessageId> {
 /// started it is this one or one of the same client.
 fn belongs_to(state: &State, message: &MessageId) -> bool {
     let run = match &state.phase {
-        Phase::Idle => return false,
+        Phase::Idle | Phase::Rewinding(_) => return false,
         Phase::Commanding(command) => return command.id == *message,
         Phase::Preparing(preparing) => &preparing.run,
         Phase::Turn(turn) => &turn.run,

@@ -17,7 +17,8 @@ use loopd_proto::permission::PermissionOutcome;
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
 use super::{
-    autopilot, fleet, guard_folders, limits, part, provider_wait, queue, settings, tasks, tell_idle,
+    autopilot, fleet, guard_folders, limits, part, provider_wait, queue, rewind, settings, tasks,
+    tell_idle,
 };
 
 use waited_for::{WaitOutcome, WaitedFor, waited_for};
@@ -89,11 +90,16 @@ pub(super) fn resume(
         decision.run(Effect::CancelTurn);
         interrupt(state, &mut decision, &Why::Resumed);
     }
-    let options = state
+    let mut options = state
         .options
         .clone()
         .updated_by(resume.options.clone())
         .without_secrets();
+    // Later it would miss what was changed before.
+    let tracks = resume.options.enable_file_change_tracking == Some(true);
+    if tracks && state.totals.user_requests == 0 {
+        options.enable_file_change_tracking = Some(true);
+    }
     let cwd = resume
         .working_directory
         .unwrap_or_else(|| state.cwd.clone());
@@ -237,6 +243,8 @@ fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
             ran.for_each(|call| close_found_call(decision, turn, call, why));
         }
         Phase::Idle => {}
+        Phase::Rewinding(rewinding) if why.is_copy() => rewind::copied(rewinding, decision),
+        Phase::Rewinding(rewinding) => rewind::found(rewinding, decision),
         Phase::Preparing(_) | Phase::Commanding(_) | Phase::Turn(_) => {
             interrupt(state, decision, why);
         }
@@ -359,7 +367,8 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
         part::close(state, decision);
     }
     match &state.phase {
-        Phase::Idle => return,
+        // A rewind goes on until its files are restored, if need be with the next daemon.
+        Phase::Idle | Phase::Rewinding(_) => return,
         Phase::Preparing(_) => {}
         Phase::Commanding(command) => {
             queue::slash::warn(decision, command, texts::COMMAND_INTERRUPTED);
@@ -394,7 +403,7 @@ fn interrupt(state: &State, decision: &mut Decision, why: &Why<'_>) {
             Phase::Turn(turn) => !turn.aborting,
             // The conversation has all that the run goes on with.
             Phase::Preparing(preparing) => preparing.run.continues && preparing.messages.is_empty(),
-            Phase::Idle | Phase::Commanding(_) => false,
+            Phase::Idle | Phase::Commanding(_) | Phase::Rewinding(_) => false,
         };
     decision.store(Durable::LoopEnded(LoopEnded {
         resumable,

@@ -240,7 +240,7 @@ pub(super) fn time_up(state: &State, env: &DecideEnv<'_>) -> Decision {
             autopilot::after_run(state, &mut decision, RunEnd::Limited, place, env);
             tell_idle(state, &mut decision, None);
         }
-        Phase::Commanding(_) | Phase::Preparing(_) | Phase::Turn(_) => {
+        Phase::Commanding(_) | Phase::Preparing(_) | Phase::Turn(_) | Phase::Rewinding(_) => {
             abort::close(state, &mut decision, env);
         }
     }

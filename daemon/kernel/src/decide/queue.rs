@@ -152,7 +152,9 @@ pub(super) fn enqueue(
     let item = QueueItem::Message(message);
     let place = match state.phase {
         Phase::Commanding(_) => QueuePlace::First,
-        Phase::Idle | Phase::Preparing(_) | Phase::Turn(_) => QueuePlace::Last,
+        Phase::Idle | Phase::Preparing(_) | Phase::Turn(_) | Phase::Rewinding(_) => {
+            QueuePlace::Last
+        }
     };
     enter(state, item, place, decision, env);
     Ok(())

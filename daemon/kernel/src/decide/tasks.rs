@@ -20,7 +20,7 @@ use crate::command::{
     Answer, CallOutcome, CallStatusReport, CompletionRef, DecideEnv, Decision, Effect,
     RecoveredOutcome, Refusal, Step, TaskAnswer, TaskEnd, TaskStart,
 };
-use crate::state::State;
+use crate::state::{Phase, State};
 use crate::tasks::{Task, Told};
 use crate::texts;
 
@@ -34,6 +34,9 @@ pub(super) fn started(
     env: &DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     let mut decision = Decision::answering(Answer::Accepted(true));
+    if matches!(state.phase, Phase::Rewinding(_)) {
+        return Err(Refusal::Rewinding);
+    }
     if let Some(known) = state.tasks.get(start.id.as_str())
         && (known.shell().is_none() || start.work.is_agent())
     {

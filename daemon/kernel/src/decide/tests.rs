@@ -27,7 +27,7 @@ use crate::state::State;
 pub(crate) mod prelude {
     pub(crate) use super::given::*;
     pub(crate) use super::when::*;
-    pub(crate) use super::{check, declines, ignores};
+    pub(crate) use super::{check, declines, ignores, is_refused};
 }
 
 /// The time of the command. All events before it are from time 0.
@@ -84,6 +84,13 @@ pub(crate) fn declines<C: Into<Command>>(given: &Given, when: impl Fn() -> C) {
 #[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 pub(crate) fn decided(given: &Given, command: impl Into<Command>) -> Decision {
     decide_once(given, &given.state(), command.into()).unwrap()
+}
+
+/// The command is refused for this reason and changes nothing.
+#[track_caller]
+pub(crate) fn is_refused<C: Into<Command>>(given: &Given, when: impl Fn() -> C, why: &str) {
+    let then = format!("refused {why}\n{}", show::state(&given.state()));
+    check(given, when, &then);
 }
 
 fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decision, Refusal> {

@@ -1,7 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use loopd_proto::event::task::TaskStarted;
-use loopd_proto::id::MessageId;
+use loopd_proto::id::{MessageId, Seq};
 use loopd_proto::run_scope::RunScope;
 use serde_json::json;
 
@@ -35,7 +35,7 @@ fn what_a_task_may_go_on_with_stays_restricted_whatever_comes_after() {
     }))
     .unwrap();
     let mut tasks = Tasks::default();
-    tasks.started(&started, Some(of_task.clone()));
+    tasks.started(&started, Some(of_task.clone()), Seq(1));
     let mut kept = KeptScopes::default();
     for message in [&of_task, &other] {
         kept.keep(&restricted(message), &tasks);

@@ -28,6 +28,7 @@ mod mcp_apps;
 mod mcp_config;
 mod mcp_oauth;
 mod mcp_prompts;
+mod messages;
 mod metadata;
 mod model;
 mod options;
@@ -44,6 +45,7 @@ mod provider;
 mod queue;
 mod queued_command;
 mod research;
+mod rewind;
 mod run_file_command;
 mod server;
 mod session_create;
@@ -257,6 +259,12 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::HistorySummarize, _, _>(history::summarize)?;
     table.bind::<m::HistoryCancelCompaction, _, _>(history::cancel_compaction)?;
     table.bind::<m::HistoryAbortCompaction, _, _>(history::abort_compaction)?;
+    table.bind::<m::LoopdMessages, _, _>(messages::list)?;
+    table.bind::<m::HistoryListRewindPoints, _, _>(rewind::points)?;
+    table.bind::<m::HistoryPreviewRewind, _, _>(rewind::preview)?;
+    table.bind::<m::HistoryRewind, _, _>(rewind::rewind)?;
+    table.bind::<m::HistoryTruncate, _, _>(rewind::truncate)?;
+    table.bind::<m::LoopdRewind, _, _>(rewind::loopd_rewind)?;
     table.bind::<m::UsageGetMetrics, _, _>(usage::metrics)?;
     table.bind::<m::InstructionsGetSources, _, _>(discover::instructions_of_session)?;
 
@@ -264,6 +272,9 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::WorkspacesListFiles, _, _>(workspace::list)?;
     table.bind::<m::WorkspacesReadFile, _, _>(workspace::read)?;
     table.bind::<m::WorkspacesCreateFile, _, _>(workspace::create)?;
+    table.bind::<m::WorkspacesListCheckpoints, _, _>(workspace::checkpoints::list)?;
+    table.bind::<m::WorkspacesReadCheckpoint, _, _>(workspace::checkpoints::read)?;
+    table.bind::<m::WorkspacesDiff, _, _>(workspace::diff::diff)?;
     table.bind::<m::WorkspacesSavePaste, _, _>(workspace::save_paste)?;
 
     table.bind::<m::AgentList, _, _>(agent::list)?;

@@ -189,6 +189,7 @@ impl Actor {
             todos: self.session_todos(),
             lease: self.subagents.parent().map(|parent| parent.lease().clone()),
             backend: self.shell_backend(),
+            captures: self.captures(),
             call: call.clone(),
             session: self.state.id.clone(),
         };
@@ -230,6 +231,7 @@ impl Actor {
         let (failed_turn, failed_call) = (turn.clone(), id.clone());
         let waits = tool.as_ref().is_some_and(|tool| tool.waits_for_agents());
         let hooks = self.reviewer(&reviewed, None);
+        let captures = hooks.is_some().then(|| self.captures());
         let reporter = self.reporter();
         let turn_before = self.todo_calls_before(&id, origin);
         let work = Work::new(
@@ -248,6 +250,10 @@ impl Actor {
                     return Some(finished(turn, id, outcome));
                 };
                 let end = context.review(&reviewed, outcome).await;
+                if let Some(captures) = captures {
+                    // A hook may have changed files, a formatter for example.
+                    captures.touched();
+                }
                 if !end.context.is_empty() || !end.ended.is_empty() {
                     let noted = Command::HooksNoted {
                         context: end.context,

@@ -305,6 +305,7 @@ impl Actor {
         if let Some(parent) = &self.subagents.parent {
             return parent.tree.clone();
         }
+        let captures = self.captures();
         let tree = self.subagents.tree.get_or_insert_with(|| {
             let top = SessionHandle {
                 id: self.state.id.clone(),
@@ -318,6 +319,7 @@ impl Actor {
                 self.clients.audience().clone(),
                 Slots::new(settings.max_concurrent as usize),
                 self.budget.clone(),
+                captures,
             )
         });
         tree.clone()

@@ -15,6 +15,7 @@ use crate::session::SessionHandle;
 use crate::session::budget::TreeBudget;
 use crate::session::questions::answers;
 use crate::subagent::Slots;
+use crate::tool::capture::Captures;
 use loopd_kernel::questions::{OpenQuestion, Questions};
 
 /// One tree of sub-agents; made with the first of them.
@@ -25,6 +26,8 @@ pub struct Tree {
     pub(in crate::session) slots: Slots,
     /// The model calls of the whole tree.
     pub(in crate::session) budget: Arc<TreeBudget>,
+    /// Where earlier versions of files are kept.
+    pub(in crate::session) captures: Captures,
     /// The questions that are open in the committed states of the sub-agents.
     questions: Mutex<Table>,
 }
@@ -47,12 +50,14 @@ impl Tree {
         audience: Audience,
         slots: Slots,
         budget: Arc<TreeBudget>,
+        captures: Captures,
     ) -> Arc<Self> {
         Arc::new(Self {
             top,
             audience,
             slots,
             budget,
+            captures,
             questions: Mutex::default(),
         })
     }

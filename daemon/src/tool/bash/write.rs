@@ -68,6 +68,9 @@ impl Tool for Write {
                 .is_shown_as(&args.input, full_command_text) => {}
             _ => return Outcome::failure(texts::not_granted("the input")),
         }
+        if !context.planning.is_on() {
+            context.captures.command_starts().await;
+        }
         let sent = match parse_input(&args.input) {
             Ok(input) => command.run.send(&input).await,
             Err(error) => Err(error),

@@ -26,6 +26,17 @@ pub(in crate::tool) enum Step {
     },
 }
 
+impl Step {
+    /// Returns the path that the step changes.
+    pub(in crate::tool) fn path(&self) -> PathBuf {
+        match self {
+            Self::Create { real, .. } | Self::Replace { real, .. } | Self::Remove { real, .. } => {
+                real.clone()
+            }
+        }
+    }
+}
+
 /// Why a batch was not done.
 #[derive(Debug)]
 pub(in crate::tool) struct NotDone {

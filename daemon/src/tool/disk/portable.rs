@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::batch::Step;
-use super::{DiskError, Listed, Put, Stamp};
+use super::exact::{Found, Trace};
+use super::{DiskError, Durability, Listed, Put, Stamp};
 
 /// Here only length and time identify a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,11 @@ pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
     }
 }
 
-pub(super) fn put_own(real: &Path, contents: &[u8]) -> Result<Put, DiskError> {
+pub(super) fn put_own(
+    real: &Path,
+    contents: &[u8],
+    _durability: Durability,
+) -> Result<Put, DiskError> {
     if let Some(folder) = real.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -176,4 +181,73 @@ impl Staged {
             tracing::warn!(%error, file = %backup.display(), "a temporary file was left behind");
         }
     }
+}
+
+pub(super) fn trace(metadata: &Metadata) -> Trace {
+    let modified = metadata.modified().ok();
+    let since = modified.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified_ns = since.map_or(0, |it| i128::try_from(it.as_nanos()).unwrap_or(0));
+    Trace {
+        size: metadata.len(),
+        mode: 0,
+        inode: 0,
+        modified_ns,
+        changed_ns: modified_ns,
+    }
+}
+
+pub(super) fn look(real: &Path) -> Result<Found, DiskError> {
+    let metadata = real.symlink_metadata()?;
+    Ok(if metadata.is_file() {
+        Found::File
+    } else if metadata.is_dir() {
+        Found::Folder { mode: 0 }
+    } else if metadata.is_symlink() {
+        Found::Link
+    } else {
+        Found::Special
+    })
+}
+
+pub(super) fn put(
+    real: &Path,
+    contents: &[u8],
+    _mode: u32,
+    over: Option<&Stamp>,
+    _draft: &str,
+) -> Result<(), DiskError> {
+    let draft = draft(real, contents)?;
+    let Some(seen) = over else {
+        return match draft.persist_noclobber(real) {
+            Ok(_) => Ok(()),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(DiskError::Exists)
+            }
+            Err(error) => Err(error.error.into()),
+        };
+    };
+    if Stamp::of(&real.metadata()?) != *seen {
+        return Err(DiskError::Changed);
+    }
+    draft.persist(real).map_err(|error| error.error)?;
+    Ok(())
+}
+
+pub(super) fn remove(real: &Path, seen: &Stamp) -> Result<(), DiskError> {
+    if Stamp::of(&real.metadata()?) != *seen {
+        return Err(DiskError::Changed);
+    }
+    Ok(std::fs::remove_file(real)?)
+}
+
+pub(super) fn make_folder(real: &Path, _mode: u32) -> Result<(), DiskError> {
+    Ok(std::fs::create_dir(real)?)
+}
+
+pub(super) fn remove_folder(real: &Path) -> Result<(), DiskError> {
+    Ok(std::fs::remove_dir(real)?)
+}
+
+pub(super) fn set_folder_mode(_real: &Path, _mode: u32) -> Result<(), DiskError> {
+    Ok(())
 }

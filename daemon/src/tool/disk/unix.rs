@@ -12,11 +12,13 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use ulid::Ulid;
 
-use super::{Audience, DiskError, Listed, Put, Stamp};
+use super::{Audience, DiskError, Durability, Listed, Put, Stamp};
 
+mod exact;
 mod folders;
 mod staged;
 
+pub(super) use exact::{look, make_folder, put, remove, remove_folder, set_folder_mode, trace};
 use folders::make_folders;
 pub(super) use staged::Staged;
 
@@ -72,7 +74,11 @@ pub(super) fn create(real: &Path, contents: &[u8]) -> Result<(), DiskError> {
     Ok(())
 }
 
-pub(super) fn put_own(real: &Path, contents: &[u8]) -> Result<Put, DiskError> {
+pub(super) fn put_own(
+    real: &Path,
+    contents: &[u8],
+    durability: Durability,
+) -> Result<Put, DiskError> {
     let (folder, name) = parent(real)?;
     let (folder, mut made) = make_folders(folder, Audience::Owner)?;
     let put = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -80,7 +86,8 @@ pub(super) fn put_own(real: &Path, contents: &[u8]) -> Result<Put, DiskError> {
         Err(_) => Put::Created,
     };
     // The rename replaces a link or a pipe of this name and never follows or opens it.
-    Draft::write(&folder, contents, Like::New(Audience::Owner))?.rename_over(name)?;
+    let draft = Draft::start(&folder, contents, Like::New(Audience::Owner), durability)?;
+    draft.rename_over(name)?;
     made.keep();
     Ok(put)
 }
@@ -90,7 +97,7 @@ pub(super) fn remove_own(real: &Path) -> Result<(), DiskError> {
     rustix::fs::unlinkat(open_folder(folder)?, name, AtFlags::empty()).map_err(io)
 }
 
-/// A complete file under a random name; removed unless it is renamed.
+/// A complete file under a name that nobody else uses; removed unless it is renamed.
 struct Draft<'a> {
     folder: &'a OwnedFd,
     name: Option<OsString>,
@@ -104,7 +111,26 @@ enum Like<'a> {
 
 impl<'a> Draft<'a> {
     fn write(folder: &'a OwnedFd, contents: &[u8], like: Like<'_>) -> Result<Self, DiskError> {
-        let name = secret_name();
+        Self::start(folder, contents, like, Durability::PowerCut)
+    }
+
+    fn start(
+        folder: &'a OwnedFd,
+        contents: &[u8],
+        like: Like<'_>,
+        durability: Durability,
+    ) -> Result<Self, DiskError> {
+        Self::named(folder, secret_name(), contents, like, durability)
+    }
+
+    /// Writes a draft under a name that the caller can find again after a crash.
+    fn named(
+        folder: &'a OwnedFd,
+        name: OsString,
+        contents: &[u8],
+        like: Like<'_>,
+        durability: Durability,
+    ) -> Result<Self, DiskError> {
         let mode = match like {
             // Nobody else may open the draft before it has the mode of the file it replaces.
             Like::File(_) | Like::New(Audience::Owner) => Mode::from_raw_mode(0o600),
@@ -121,8 +147,21 @@ impl<'a> Draft<'a> {
         if let Like::File(metadata) = like {
             take_after(&file, metadata)?;
         }
-        file.sync_data()?;
+        match durability {
+            Durability::PowerCut => file.sync_data()?,
+            Durability::Crash => {}
+        }
         Ok(draft)
+    }
+
+    /// Gives the file a mode, before it has its name.
+    fn set_mode(&self, mode: u32) -> Result<(), DiskError> {
+        let Some(name) = &self.name else {
+            return Ok(());
+        };
+        // The name is random and new, so that nobody can have put a link there.
+        let mode = Mode::from_raw_mode(mode & 0o7777);
+        rustix::fs::chmodat(self.folder, name, mode, AtFlags::empty()).map_err(io)
     }
 
     /// Returns the name of the file; the caller has to remove it.

@@ -41,7 +41,7 @@ pub(super) fn waiting(state: &State) -> Vec<String> {
     let joining = state.steering.iter().map(|message| &message.id);
     let prepared = match &state.phase {
         Phase::Preparing(preparing) => preparing.messages.as_slice(),
-        Phase::Idle | Phase::Commanding(_) | Phase::Turn(_) => &[],
+        Phase::Idle | Phase::Commanding(_) | Phase::Turn(_) | Phase::Rewinding(_) => &[],
     };
     let prepared = prepared.iter().map(|message| &message.id);
     let all = queued.chain(joining).chain(prepared);
@@ -62,7 +62,7 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
     match effect {
         Effect::Prepare { messages } => match &after.phase {
             Phase::Preparing(preparing) => preparing.messages == *messages,
-            Phase::Idle | Phase::Commanding(_) | Phase::Turn(_) => false,
+            Phase::Idle | Phase::Commanding(_) | Phase::Turn(_) | Phase::Rewinding(_) => false,
         },
         Effect::CallModel(key) => {
             let turn = after.turn_named(key);
@@ -97,6 +97,9 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
         }
         Effect::RunCommand(command) => {
             matches!(&after.phase, Phase::Commanding(running) if running.request == command.request)
+        }
+        Effect::RestoreFiles(rewinding) => {
+            matches!(&after.phase, Phase::Rewinding(now) if now == rewinding)
         }
         Effect::OpenShellAhead
         | Effect::CancelTurn

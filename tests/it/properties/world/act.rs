@@ -228,7 +228,9 @@ impl World {
                     stop: matches!(after, AfterCommand::Stop),
                     error: None,
                 },
-                Phase::Idle | Phase::Preparing(_) | Phase::Turn(_) => return None,
+                Phase::Idle | Phase::Preparing(_) | Phase::Turn(_) | Phase::Rewinding(_) => {
+                    return None;
+                }
             },
             Action::ClientAnswersUnknownRequest => Command::AnswerPermission {
                 request: RequestId::from("unknown"),

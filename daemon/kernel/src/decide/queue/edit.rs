@@ -62,7 +62,7 @@ pub(in crate::decide) fn steer(state: &State, id: MessageId) -> Result<Decision,
     let runs = match &state.phase {
         Phase::Turn(turn) => !turn.aborting,
         Phase::Preparing(_) => true,
-        Phase::Idle | Phase::Commanding(_) => false,
+        Phase::Idle | Phase::Commanding(_) | Phase::Rewinding(_) => false,
     };
     if !runs {
         return Ok(Decision::answering(Answer::Accepted(false)));

@@ -130,7 +130,11 @@ pub(super) fn of_decision(before: &State, decision: &Decision, after: &State) {
                 "nobody calls the model"
             );
         }
-        Phase::Idle | Phase::Commanding(_) | Phase::Preparing(_) | Phase::Turn(_) => {}
+        Phase::Idle
+        | Phase::Commanding(_)
+        | Phase::Preparing(_)
+        | Phase::Turn(_)
+        | Phase::Rewinding(_) => {}
     }
 }
 
@@ -228,6 +232,10 @@ fn fits(effect: &Effect, after: &State) {
                 unreachable!("{effect:?} in {:?}", after.phase);
             };
             assert_eq!(running.request, command.request);
+        }
+        Effect::RestoreFiles(rewinding) => {
+            let waits = matches!(&after.phase, Phase::Rewinding(now) if now == rewinding);
+            assert!(waits, "{effect:?}");
         }
     }
 }

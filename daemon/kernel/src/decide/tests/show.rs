@@ -205,6 +205,7 @@ fn phase(phase: &Phase) -> String {
     match phase {
         Phase::Idle => "idle".to_owned(),
         Phase::Commanding(pending) => format!("running {}", pending.command),
+        Phase::Rewinding(rewinding) => format!("rewinding {}", rewinding.started.rewind),
         Phase::Preparing(preparing) => {
             let ids = preparing.messages.iter().map(|message| message.id.as_str());
             let joins = preparing.joins.as_ref();
@@ -331,6 +332,7 @@ fn shown_effect(effect: &Effect) -> String {
             let domain = grant.domain.as_deref().unwrap_or("-");
             format!("grant above {} {domain}", as_json(&grant.approval))
         }
+        Effect::RestoreFiles(rewinding) => format!("restore files {}", rewinding.started.rewind),
         Effect::CancelAgents => "cancel agents".to_owned(),
         Effect::StartWorker(order) => format!("start worker {}", order.todo),
         Effect::ContinueWorker { todo, task, .. } => format!("continue worker {todo} {task}"),

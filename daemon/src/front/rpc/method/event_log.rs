@@ -20,6 +20,7 @@ use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use crate::session::view::View;
+use loopd_kernel::rewind::{HiddenRange, counts};
 
 /// The most events in one answer, and the longest wait.
 const MAX_EVENTS: usize = 1_000;
@@ -28,14 +29,16 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 pub(super) async fn messages(context: Context, params: Of) -> Result<Events, RpcError> {
     let session = context.session(&params.session_id)?;
     // When this view is answered, everything decided before this request is committed.
-    let last = session.state(|state| state.seq).await?;
+    let look = session.state(|state| (state.seq, state.rewinds.hidden()));
+    let (last, hidden) = look.await?;
     let stored = context
         .app
         .services
         .store
         .read(&params.session_id, Seq::START, usize::MAX)
         .await?;
-    let events = stored.into_iter().filter(|event| event.seq <= last);
+    let counted = |event: &StoredEvent| event.seq <= last && counts(&hidden, event.seq);
+    let events = stored.into_iter().filter(counted);
     Ok(Events {
         events: events.filter_map(|event| public(&event)).collect(),
     })
@@ -52,7 +55,7 @@ fn raw(line: &str) -> Option<Box<RawValue>> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Cursor {
+pub(super) struct Cursor {
     seq: Seq,
     epoch: u64,
     tick: u64,
@@ -69,7 +72,7 @@ impl Cursor {
         })
     }
 
-    fn here(view: &View<'_>) -> Self {
+    pub(super) fn here(view: &View<'_>) -> Self {
         Self {
             seq: view.state.seq,
             epoch: view.recent.epoch(),
@@ -99,6 +102,8 @@ struct Look {
     recent: Option<Vec<(Cursor, &'static str, Arc<str>)>>,
     ticks: watch::Receiver<u64>,
     here: Cursor,
+    /// What rewinds took back.
+    hidden: Vec<HiddenRange>,
 }
 
 pub(super) async fn read(context: Context, params: ReadParams) -> Result<ReadResult, RpcError> {
@@ -120,9 +125,9 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<ReadRes
     let deadline = tokio::time::Instant::now() + wait;
     loop {
         let mut look = look(&session, cursor).await?;
-        let result = match look.recent {
+        let result = match look.recent.take() {
             Some(recent) => from_recent(recent, cursor, max, &wants),
-            None => from_store(&context, &params, cursor, look.here, max, &wants).await?,
+            None => from_store(&context, &params, cursor, &look, max, &wants).await?,
         };
         if !result.events.is_empty() || result.has_more || wait.is_zero() {
             return Ok(result);
@@ -160,6 +165,7 @@ async fn look(session: &SessionHandle, cursor: Cursor) -> Result<Look, RpcError>
             recent,
             ticks: view.ticks.subscribe(),
             here,
+            hidden: view.state.rewinds.hidden(),
         }
     });
     Ok(look.await?)
@@ -198,10 +204,11 @@ async fn from_store(
     context: &Context,
     params: &ReadParams,
     cursor: Cursor,
-    here: Cursor,
+    look: &Look,
     max: usize,
     wants: &impl Fn(&str) -> bool,
 ) -> Result<ReadResult, RpcError> {
+    let here = look.here;
     let store = &context.app.services.store;
     let mut after = cursor.seq;
     let mut events = Vec::new();
@@ -209,7 +216,8 @@ async fn from_store(
         let page = store.read(&params.session_id, after, MAX_EVENTS).await?;
         let ended = page.len() < MAX_EVENTS;
         for event in page {
-            if event.visible == Visibility::Public && wants(&event.kind) {
+            let is_public = event.visible == Visibility::Public;
+            if is_public && counts(&look.hidden, event.seq) && wants(&event.kind) {
                 if events.len() == max {
                     return Ok(ReadResult {
                         events,

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::permission::Permissions;
-use loopd_proto::session::{Capabilities, SessionCreateParams, SessionOpened, UiCapabilities};
+use loopd_proto::session::{
+    Capabilities, SessionCreateParams, SessionOpened, SessionOptions, UiCapabilities,
+};
 
 use super::agent;
 use super::host::check_session_files;
@@ -57,8 +59,13 @@ pub(super) async fn create(
     let Some(session) = app.sessions.start_new(id.clone()) else {
         return Err(exists(&id));
     };
+    let tracks = params.options.enable_file_change_tracking;
+    let tracks = tracks.unwrap_or(app.services.config.rewind.track_files);
     let created = session.command(Command::Create(Create {
-        options: params.options.clone(),
+        options: SessionOptions {
+            enable_file_change_tracking: Some(tracks),
+            ..params.options.clone()
+        },
         context: WorkContext {
             cwd: cwd.to_string_lossy().into_owned(),
             ..WorkContext::default()

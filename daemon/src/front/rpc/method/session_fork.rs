@@ -4,9 +4,13 @@ use loopd_proto::event::fact::NamedBy;
 use loopd_proto::id::{Seq, SessionId};
 use loopd_proto::params::session::{ForkParams, Forked};
 
+use super::discover::look;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::session::hidden_in;
+use crate::tool::capture::Captures;
 use loopd_kernel::command::Command;
+use loopd_kernel::rewind::counts;
 
 pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked, RpcError> {
     let services = &context.app.services;
@@ -20,7 +24,10 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
         None => events.last().map_or(Seq::START, |event| event.seq),
         // The fork ends before this event, so that what the event began can be done again.
         Some(wanted) => {
-            let at = events.iter().find(|event| event.id == *wanted);
+            // What a rewind took back is not part of the conversation.
+            let hidden = hidden_in(&events);
+            let mut counted = events.iter().filter(|it| counts(&hidden, it.seq));
+            let at = counted.find(|event| event.id == *wanted);
             let at = at.ok_or_else(|| {
                 RpcError::Failed(format!("event {wanted} not found in session {source}"))
             })?;
@@ -39,6 +46,11 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     forked.modified_ms = now;
     forked.name = name;
     services.store.fork(forked, &source, through).await?;
+    // The earlier versions of files are those of the source.
+    let folder = services.session_folder(&id);
+    look(move || Captures::begin_at(&folder, through.next()))
+        .await?
+        .map_err(|error| RpcError::Failed(format!("the fork cannot be recorded: {error}")))?;
     // The fork is opened once, so that its log says what is true of it: nothing is in flight,
     // the queue belongs to the source, and a new name is an event and not only in the record.
     let session = context.app.sessions.open_fork(id.clone());

@@ -1,5 +1,7 @@
 //! The folder of a session's own files, for clients.
 
+pub(super) mod checkpoints;
+pub(super) mod diff;
 pub(super) mod files;
 
 use std::path::PathBuf;
