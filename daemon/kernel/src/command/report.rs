@@ -44,6 +44,7 @@ impl Command {
             | Self::WaitOver { .. }
             | Self::MakeRoom(_)
             | Self::OutputsKept { .. }
+            | Self::Summarised(_)
             | Self::AgentSpent(_)
             | Self::TimeUp
             | Self::Prepared(_)
@@ -127,6 +128,8 @@ impl Command {
             | Self::StopFleet
             | Self::SwitchSkill(_)
             | Self::SkillsLoaded(_)
+            | Self::Compact(_)
+            | Self::StopCompaction(_)
             | Self::Log { .. } => false,
         }
     }
