@@ -60,6 +60,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("fleet", fleet::fleet().boxed_local()),
         ("skills", skills::skills().boxed_local()),
         ("pruned", context::pruned().boxed_local()),
+        ("compacted", context::compacted().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),
