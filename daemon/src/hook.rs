@@ -9,6 +9,7 @@ mod answer;
 mod background;
 mod cell;
 mod command;
+mod compaction;
 mod context;
 mod file_watch;
 mod guard;
@@ -25,6 +26,7 @@ mod trial;
 
 pub use background::{BackgroundHandle, BackgroundHooks};
 pub use cell::{HookCell, HookLookup, HooksFound};
+pub use compaction::CompactionHooks;
 pub use context::{HookAgent, HookContext, HookOutcome};
 pub use guard::GuardEnd;
 pub use handlers::{FileHook, HookClient, Hooks};

@@ -10,6 +10,7 @@ pub mod model_call;
 pub mod prepare;
 pub mod prompt;
 pub mod route;
+pub mod side_call;
 mod skills;
 mod strip_images;
 pub mod tool_call;

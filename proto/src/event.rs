@@ -9,6 +9,7 @@ pub mod agent;
 pub mod ask;
 pub mod autopilot;
 pub mod budget;
+pub mod compaction;
 pub mod fact;
 pub mod fleet;
 pub mod hook;
@@ -67,6 +68,8 @@ events! {
         "session.task_complete" => TaskComplete(autopilot::TaskComplete),
         "session.autopilot_stopped" => AutopilotStopped(autopilot::AutopilotStopped),
         "session.session_limits_changed" => LimitsChanged(budget::LimitsChanged),
+        "session.compaction_start" => CompactionStart(compaction::CompactionStart),
+        "session.compaction_complete" => CompactionComplete(Box<compaction::CompactionComplete>),
         "user.message" => UserMessage(turn::UserMessage),
         "system.message" => SystemMessage(turn::SystemMessage),
         "system.notification" => SystemNotification(task::SystemNotification),
@@ -115,6 +118,8 @@ events! {
         "loopd.woken" => Woken(session::Empty),
         "loopd.making_room" => MakingRoom(room::MakingRoom),
         "loopd.pruned" => Pruned(room::Pruned),
+        "loopd.compacting" => Compacting(compaction::Compacting),
+        "loopd.compacted" => Compacted(compaction::Compacted),
         "loopd.task_started" => TaskStarted(task::TaskStarted),
         "loopd.enlisted" => SubagentIdentity(Box<agent::SubagentIdentity>),
         "loopd.task_promoted" => TaskPromoted(task::TaskPromoted),

@@ -323,9 +323,11 @@ methods! {
     "session.metadata.getContextHeaviestMessages" MetadataHeaviestMessages(context::HeaviestParams) -> context::Heaviest;
     /// Summarises the session in Markdown for a handoff; calls no model.
     "session.history.summarizeForHandoff" HistorySummarize(session::Of) -> history::Handoff;
-    /// Cancels a compaction in the background; none runs yet, so nothing is cancelled.
+    /// Replaces the conversation by a summary of it, and answers when that is done or has failed.
+    "session.history.compact" HistoryCompact(history::CompactParams) -> history::Compacted;
+    /// Cancels a compaction that began by itself; the conversation stays as it is.
     "session.history.cancelBackgroundCompaction" HistoryCancelCompaction(session::Of) -> history::CompactionCancelled;
-    /// Aborts a compaction that a client requested; none runs yet, so nothing is aborted.
+    /// Aborts a compaction that a client requested; the conversation stays as it is.
     "session.history.abortManualCompaction" HistoryAbortCompaction(session::Of) -> history::CompactionAborted;
     /// Lists the session as messages with parts, a page at a time.
     "loopd.messages" LoopdMessages(messages::MessagesParams) -> messages::MessagePage;

@@ -1,6 +1,8 @@
 //! The context of a session: how much of it is used, how room is made, and what survives that.
 
 mod accounting;
+mod compaction;
+mod long;
 mod pruning;
 
 use loopd_tests::script::Recorded;

@@ -74,6 +74,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         | Durable::SubagentCompleted(_)
         | Durable::SubagentFailed(_)
         | Durable::FileChanged(_)
+        | Durable::CompactionStart(_)
         | Durable::TurnEnd(_) => {}
         Durable::SessionWarning(warning) => {
             state.told_estimated |= warning.warning_type == ESTIMATED;
@@ -178,6 +179,9 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::UserMessage(message) => {
             let by_autopilot = message.is_autopilot_continuation == Some(true);
             state.totals.user_requests += u64::from(!by_autopilot);
+            if !by_autopilot {
+                state.compaction.prompted(state.seq, message);
+            }
             state.remember(Entry::User(parts(message)));
         }
         Durable::SystemNotification(notification) => {
@@ -431,7 +435,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 turn.stage = Stage::Waiting { until: wait.until };
             }
         }
-        Durable::MakingRoom(_) => {
+        Durable::MakingRoom(making) => {
+            state.compaction.turn_waits = making.saving.is_empty();
             if let Phase::Turn(turn) = &mut state.phase {
                 turn.stage = Stage::MakingRoom;
             }
@@ -443,8 +448,25 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.context_size.conversation_changed();
             room_made(state);
         }
+        Durable::Compacting(began) => state.compaction.began(began),
+        Durable::Compacted(compacted) => {
+            let text = Part::Text(compacted.text.clone());
+            let summary = Entry::User(vec![text]);
+            state.history.replace_through(compacted.through, summary);
+            state.context_size.conversation_changed();
+        }
+        Durable::CompactionComplete(complete) => {
+            let waits = state.compaction.turn_waits;
+            let tokens = state.conversation_tokens();
+            state.compaction.ended(state.seq, tokens, complete);
+            if waits {
+                room_made(state);
+            }
+        }
         Durable::UsageRecorded(usage) => {
-            run_limits::called(state);
+            if usage.purpose.is_none() {
+                run_limits::called(state);
+            }
             state.totals.nano_usd = state.totals.nano_usd.saturating_add(usage.nano_usd);
             state.totals.api_duration_ms += usage.duration_ms;
             state.totals.nano_credits =
@@ -453,13 +475,15 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             metrics.requests.count += 1;
             metrics.usage.add(&usage.tokens);
             state.totals.estimated_calls += u64::from(usage.estimated);
-            // The next call is not reserved by an estimate of an estimate.
-            state.totals.last_call = if usage.estimated {
-                TokenMetrics::default()
-            } else {
-                usage.tokens
-            };
-            state.totals.last_credits = usage.nano_credits;
+            if usage.purpose.is_none() {
+                // The next call is not reserved by an estimate of an estimate.
+                state.totals.last_call = if usage.estimated {
+                    TokenMetrics::default()
+                } else {
+                    usage.tokens
+                };
+                state.totals.last_credits = usage.nano_credits;
+            }
             if let Some(counted) = usage.counted {
                 let (input, seq) = (usage.tokens.input_tokens, state.seq);
                 let size = &mut state.context_size;

@@ -1,6 +1,7 @@
 //! The commands that a session accepts, and the decisions that follow from them.
 
 mod calls;
+mod compaction;
 mod decision;
 mod fleet;
 mod life;
@@ -53,6 +54,9 @@ use super::todos::TodoInput;
 use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion};
 
 pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef};
+pub use compaction::{
+    CompactOrder, CompactionFailure, SideUsage, StoppedCompactions, Summarised, Summary,
+};
 pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume, Shutdown};
 pub use messages::{
@@ -104,6 +108,8 @@ pub struct DecideEnv<'a> {
     /// How many todos a fleet carries out.
     pub fleet_todos: u32,
     pub hooks: HookNeeds<'a>,
+    /// Returns the size of the next model request.
+    pub next_request: &'a dyn Fn() -> RequestFacts,
     pub ids: &'a mut dyn FnMut() -> Ulid,
 }
 
@@ -287,6 +293,12 @@ pub enum Command {
         turn: TurnKey,
         kept: Vec<KeptOutput>,
     },
+    /// Compacts the conversation.
+    Compact(CompactOrder),
+    /// Stops a compaction that is running.
+    StopCompaction(StoppedCompactions),
+    /// The model call for a summary has ended.
+    Summarised(Box<Summarised>),
     /// The provider may take requests again.
     WaitOver {
         turn: TurnKey,

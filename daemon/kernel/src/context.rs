@@ -8,18 +8,23 @@ use std::collections::HashMap;
 
 use loopd_proto::id::ToolCallId;
 
-use super::history::{Entry, Stored};
+use super::history::{Entry, History, Stored};
 use super::model::{ModelMessage, Part};
 use super::state::State;
 use super::texts;
 
 /// Builds the message list of the next model request.
 pub fn messages(state: &State) -> Vec<ModelMessage> {
-    let mut out = Vec::with_capacity(state.history.iter().len() + 1);
-    if let Some(system) = &state.system {
-        out.push(ModelMessage::System(system.clone()));
+    messages_of(state.system.as_deref(), &state.history)
+}
+
+/// Builds the message list of a request with this conversation.
+pub(crate) fn messages_of(system: Option<&str>, history: &History) -> Vec<ModelMessage> {
+    let mut out = Vec::with_capacity(history.iter().len() + 1);
+    if let Some(system) = system {
+        out.push(ModelMessage::System(system.to_owned()));
     }
-    let mut entries = state.history.iter().peekable();
+    let mut entries = history.iter().peekable();
     while let Some(entry) = entries.next() {
         match entry {
             Entry::User(parts) => out.push(ModelMessage::User(parts.clone())),

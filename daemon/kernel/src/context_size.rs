@@ -126,6 +126,11 @@ impl ContextSize {
         }
     }
 
+    /// Returns whether the last report is about the conversation as it is now, but for what came after.
+    pub(crate) fn is_current(&self) -> bool {
+        self.base.is_some()
+    }
+
     /// Returns what the last request was counted as.
     pub fn last_counted(&self) -> Option<CountedTokens> {
         self.last
@@ -189,6 +194,11 @@ impl State {
             None => self.history.tokens(),
         }
     }
+}
+
+/// Returns how many tokens of a model so many of our own are.
+pub(crate) fn scaled(tokens: u64, factor: f64) -> u64 {
+    rounded(number(tokens) * factor)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53")]

@@ -8,6 +8,7 @@ mod agents;
 mod answer;
 mod asking;
 mod autopilot;
+mod compaction;
 mod fleet;
 mod form;
 mod guard_folders;
@@ -136,8 +137,11 @@ pub fn decide(
             failure,
             lost,
         } => Ok(turn::model_failed(state, &turn, failure, lost, env)),
-        Command::MakeRoom(need) => Ok(room::make(state, &need)),
+        Command::MakeRoom(need) => Ok(room::make(state, &need, env)),
         Command::OutputsKept { turn, kept } => Ok(room::outputs_kept(state, &turn, kept)),
+        Command::Compact(order) => compaction::compact(state, order, env),
+        Command::StopCompaction(which) => Ok(compaction::stop(state, which)),
+        Command::Summarised(summarised) => Ok(compaction::summarised(state, *summarised, env)),
         Command::WaitOver { turn } => Ok(provider_wait::over(state, &turn)),
         Command::AgentSpent(spent) => Ok(limits::agent_spent(state, spent, env)),
         Command::AnswerLimits { request, response } => {

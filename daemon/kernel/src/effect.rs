@@ -45,6 +45,10 @@ pub enum Effect {
     },
     /// Save the whole texts of these results to files; then they can be shortened.
     KeepOutputs { turn: TurnKey, results: Vec<Seq> },
+    /// Ask the model for a summary of the conversation; the running compaction says of what.
+    Summarise(RequestId),
+    /// Stop the model call for a summary.
+    CancelSummary,
     /// Report `WaitOver` when the provider may take requests again.
     AwaitProvider { turn: TurnKey, until: Timestamp },
     /// Stop everything that runs for the current turn.
@@ -125,6 +129,8 @@ impl Effect {
             | Self::KeepOutputs { turn, .. }
             | Self::Run { turn, .. } => Some(turn),
             Self::Prepare { .. }
+            | Self::Summarise(_)
+            | Self::CancelSummary
             | Self::OpenShellAhead
             | Self::CancelTurn
             | Self::StartGrace(_)
@@ -155,6 +161,8 @@ impl Effect {
             | Self::AskStop(_)
             | Self::AwaitProvider { .. }
             | Self::KeepOutputs { .. }
+            | Self::Summarise(_)
+            | Self::CancelSummary
             | Self::CancelTurn
             | Self::StartGrace(_)
             | Self::AskClients(_)

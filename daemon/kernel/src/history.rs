@@ -150,6 +150,12 @@ impl History {
         self.stored_after(seq).iter().map(Stored::tokens).sum()
     }
 
+    /// Replaces all entries through a position in the log by one.
+    pub(crate) fn replace_through(&mut self, through: Seq, entry: Entry) {
+        let end = self.entries.partition_point(|stored| stored.seq <= through);
+        self.entries.splice(..end, [Stored::new(through, entry)]);
+    }
+
     /// Replaces the text of the result at a position in the log by a shorter one.
     pub(crate) fn shorten(&mut self, at: Seq, shorter: String) {
         let first = self.entries.partition_point(|stored| stored.seq < at);

@@ -18,6 +18,7 @@ pub mod autopilot;
 pub mod budget;
 pub mod changed_shells;
 pub mod command;
+pub mod compaction;
 pub mod context;
 pub mod context_parts;
 pub mod context_size;

@@ -17,6 +17,7 @@ pub struct ModelRequest {
     pub reasoning_effort: Option<String>,
     /// The most tokens that the reply may have; the provider's own limit holds beside it.
     pub max_output_tokens: Option<u64>,
+    pub tool_use: ToolUse,
     /// Extra HTTP headers that a client asked for with `session.send`.
     pub headers: Vec<(String, String)>,
 }
@@ -27,6 +28,20 @@ impl ModelRequest {
         let limits = [self.max_output_tokens, configured];
         limits.into_iter().flatten().min()
     }
+
+    /// Returns whether the request has tools that the model must not call.
+    pub fn forbids_tools(&self) -> bool {
+        self.tool_use == ToolUse::Forbidden && !self.tools.is_empty()
+    }
+}
+
+/// Whether the model may call the tools of a request. A request that forbids it has the tools all the
+/// same, so that it begins with the same bytes as others and the provider can reuse its cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToolUse {
+    #[default]
+    Free,
+    Forbidden,
 }
 
 /// Whether the reply arrives in pieces or at once.

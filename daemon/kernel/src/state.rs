@@ -20,6 +20,7 @@ use super::answer_cut::AnswerCut;
 use super::autopilot::Autopilot;
 use super::budget::{Spend, WorkedTime};
 use super::changed_shells::ChangedShells;
+use super::compaction::Compaction;
 use super::context_size::ContextSize;
 use super::fleet::Fleet;
 use super::guards::ClientGuards;
@@ -72,6 +73,7 @@ pub struct State {
     pub history: History,
     /// What reports of providers say about the size of requests.
     pub context_size: ContextSize,
+    pub compaction: Compaction,
     /// First in, first out. Steering messages wait in a list of their own, for the next model call.
     pub queue: Vec<QueueItem>,
     pub steering: Vec<PendingMessage>,
@@ -348,6 +350,7 @@ impl State {
             system: None,
             history: History::default(),
             context_size: ContextSize::default(),
+            compaction: Compaction::default(),
             queue: Vec::new(),
             steering: Vec::new(),
             accepted: VecDeque::new(),

@@ -4,6 +4,7 @@
 
 mod agent;
 mod autopilot;
+pub mod compaction;
 pub(crate) mod fleet;
 mod notice;
 mod permission;

@@ -73,6 +73,7 @@ impl Actor {
             rules: RoomRules::of(self.state.options.infinite_sessions.as_ref()),
             size: size.of_request(&model, counted),
             factor: size.factor(&model),
+            overflowed: self.state.has_overflowed(window.prompt_limit()),
             model,
         }
     }

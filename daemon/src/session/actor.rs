@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::budget::{TreeBudget, UnsettledCall};
+use super::budget::{TreeBudget, UnsettledCall, UnsettledSideCall};
 use super::clients::Clients;
 use super::clients::attach::PendingWork;
 use super::files::FileWriter;
@@ -73,6 +73,8 @@ pub(super) struct Actor {
     pub(super) budget: Arc<TreeBudget>,
     /// The model call whose usage is about to be stored.
     pub(super) unsettled: UnsettledCall,
+    /// The model call beside the conversation whose usage is about to be stored.
+    pub(super) unsettled_side: UnsettledSideCall,
     /// The database for SQL of the model; no file is opened before it is needed.
     pub(super) sql: SqlCell,
     pub(super) storage: Storage,
@@ -145,6 +147,7 @@ impl Actor {
             files: FileWriter::default(),
             budget: Arc::default(),
             unsettled: UnsettledCall::default(),
+            unsettled_side: UnsettledSideCall::default(),
             storage: Storage::default(),
             rewinding: RewindWork::default(),
             hooks: SessionHooks::new(transcript),
@@ -556,6 +559,7 @@ impl Actor {
                 most_stop_blocks: self.services.config.hooks.stop_blocks,
                 answering: &|| self.answering_hooks(),
             },
+            next_request: &|| self.request_facts(),
             ids: &mut ids,
         };
         Ok(decide(&self.state, command, &mut env)?)

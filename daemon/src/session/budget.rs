@@ -20,9 +20,10 @@ use super::SessionHandle;
 use super::actor::Actor;
 use crate::turn::model_call::ModelCallInput;
 use loopd_kernel::budget::{self, Admission, CallEstimate, OtherCalls, Spend};
-use loopd_kernel::command::{Command, ModelFailure};
+use loopd_kernel::command::{Command, ModelFailure, SideUsage};
 use loopd_kernel::context;
 use loopd_kernel::decide::limits;
+use loopd_kernel::model::Usage;
 use loopd_kernel::run_limits::RunTurns;
 use loopd_kernel::state::{Stage, State, TurnKey};
 
@@ -264,6 +265,9 @@ impl ReserveError {
 /// the turn that called. The next turn may begin in the transaction that stores the reply.
 pub(super) type UnsettledCall = Arc<Mutex<Option<(TurnKey, Reservation)>>>;
 
+/// The same for a call beside the conversation.
+pub(super) type UnsettledSideCall = Arc<Mutex<Option<Reservation>>>;
+
 /// What a model call needs to be reserved and settled.
 pub(super) struct CallBudget {
     budget: Arc<TreeBudget>,
@@ -275,23 +279,35 @@ pub(super) struct CallBudget {
 enum Records {
     /// The session itself, which is at the top.
     Own(UnsettledCall),
+    /// The same for a call beside the conversation.
+    Beside(UnsettledSideCall),
     /// The session at the top, for this task of it.
     Above { top: SessionHandle, task: TaskId },
 }
 
 impl CallBudget {
-    /// Reserves the call and limits the reply to what was reserved.
-    pub(super) async fn reserve(
+    /// Reserves the call of a turn and limits the reply to what was reserved.
+    pub(super) async fn reserve_turn(
         &self,
         input: &mut ModelCallInput,
     ) -> Result<Reservation, ModelFailure> {
-        let reserved = self.budget.reserve(self.call, || input.waits()).await;
-        let reservation = reserved.map_err(|error| error.failure(&input.request.model))?;
+        let model = input.request.model.clone();
+        let reservation = self.reserve(&model, || input.waits()).await?;
         input.request.max_output_tokens = reservation.output_tokens;
         Ok(reservation)
     }
 
-    /// Settles the call with what it used. A call that was refused has used nothing.
+    /// Reserves the call. `waits` is called if that takes long.
+    pub(super) async fn reserve(
+        &self,
+        model: &str,
+        waits: impl FnOnce(),
+    ) -> Result<Reservation, ModelFailure> {
+        let reserved = self.budget.reserve(self.call, waits).await;
+        reserved.map_err(|error| error.failure(model))
+    }
+
+    /// Settles the call of a turn with what it used. A call that was refused has used nothing.
     pub(super) async fn settle(self, reservation: Reservation, ended: &Command) {
         let (turn, usage, nano_usd, estimated) = match ended {
             Command::ModelReplied(replied) => {
@@ -310,10 +326,36 @@ impl CallBudget {
             } => (turn, lost.usage, lost.nano_usd, true),
             _ => return,
         };
+        let turn = turn.clone();
+        self.record(reservation, Some(turn), usage, nano_usd, estimated)
+            .await;
+    }
+
+    /// Settles a call beside the conversation with what it used.
+    pub(super) async fn settle_side(self, reservation: Reservation, used: &SideUsage) {
+        self.record(reservation, None, used.usage, used.nano_usd, used.estimated)
+            .await;
+    }
+
+    async fn record(
+        self,
+        reservation: Reservation,
+        turn: Option<TurnKey>,
+        usage: Usage,
+        nano_usd: u64,
+        estimated: bool,
+    ) {
         match self.records {
+            Records::Beside(unsettled) => {
+                let earlier = unsettled.lock().replace(reservation);
+                drop(earlier);
+            }
             Records::Own(unsettled) => {
+                let Some(turn) = turn else {
+                    return;
+                };
                 // The session stores the reply next, and drops the reservation after that.
-                let settles = (turn.clone(), reservation);
+                let settles = (turn, reservation);
                 let earlier = unsettled.lock().replace(settles);
                 drop(earlier);
             }
@@ -336,6 +378,31 @@ impl CallBudget {
 impl Actor {
     /// Returns what the next model call needs under limits; `None` without limits.
     pub(super) fn call_budget(&self, input: &ModelCallInput) -> Option<CallBudget> {
+        let own = Records::Own(self.unsettled.clone());
+        self.budget_of(own, || self.estimate(input))
+    }
+
+    /// Does the same for a call beside the conversation with so many tokens.
+    pub(super) fn side_budget(
+        &self,
+        model: &str,
+        input_tokens: u64,
+        output_limit: u64,
+    ) -> Option<CallBudget> {
+        let own = Records::Beside(self.unsettled_side.clone());
+        self.budget_of(own, || CallEstimate {
+            input_tokens,
+            output_limit,
+            price: self.services.config.prices.of(model),
+            nano_credits: self.state.totals.last_credits,
+        })
+    }
+
+    fn budget_of(
+        &self,
+        own: Records,
+        estimate: impl FnOnce() -> CallEstimate,
+    ) -> Option<CallBudget> {
         let parent = self.subagents.parent().zip(self.state.subagent.as_ref());
         let (budget, records) = if let Some((parent, subagent)) = parent {
             let tree = parent.tree();
@@ -352,11 +419,11 @@ impl Actor {
         } else {
             self.state.limits_in_force()?;
             self.budget.update(&self.state);
-            (&self.budget, Records::Own(self.unsettled.clone()))
+            (&self.budget, own)
         };
         Some(CallBudget {
             budget: budget.clone(),
-            call: self.estimate(input),
+            call: estimate(),
             records,
         })
     }
@@ -393,6 +460,10 @@ impl Actor {
             return;
         }
         self.budget.update(&self.state);
+        if self.state.compaction.running.is_none() {
+            let settled = self.unsettled_side.lock().take();
+            drop(settled);
+        }
         let turn = self.state.turn();
         let calling = turn.filter(|turn| matches!(turn.stage, Stage::Calling));
         let calling = calling.map(|turn| &turn.key);

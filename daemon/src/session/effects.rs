@@ -1,6 +1,7 @@
 //! Starts the effects that the kernel asks for. Each effect is a task of the session and reports a
 //! command, also when it panics.
 
+mod compaction;
 mod model_call;
 mod room;
 mod tool_calls;
@@ -26,7 +27,7 @@ use crate::mcp::McpLookup;
 use crate::skill::{SkillCell, SkillLookup};
 use crate::subagent::CancelledBy;
 use crate::tool::mcp::McpTools;
-use crate::turn::prepare::{self, PrepareInput};
+use crate::turn::prepare::{self, PrepareInput, PromptHooks};
 use crate::turn::route::Route;
 use loopd_kernel::command::{Command, Effect, ModelFailure, Prepared, RememberScope};
 use loopd_kernel::state::TurnKey;
@@ -84,6 +85,8 @@ impl Actor {
                 return Some(self.keep_outputs(turn, &results));
             }
             Effect::StartGrace(turn) => return Some(grace(turn, self.grace_time())),
+            Effect::Summarise(id) => return self.summarise(&id),
+            Effect::CancelSummary => self.running.cancel_summary(),
             Effect::OpenShellAhead => self.shells.open_spare(&self.agent_command_context()),
             Effect::CancelTurn => self.running.cancel_turn(),
             Effect::AskClients(Asked::UserInput(asked)) => {
@@ -209,10 +212,25 @@ impl Actor {
         let hook_lookup = self.hook_lookup();
         let agent_hooks = self.selected_agent_hooks();
         let looks = hook_lookup.is_some() || agent_hooks.is_some();
+        let client_tools = self.toolset().client_names();
+        let hooks = self.prompt_hooks(looks);
+        let input = self.prepare_input(messages, hooks);
+        if !input.messages.is_empty() {
+            // A notification does not tell the model about tools; the next message does.
+            self.running.tell_tools(client_tools);
+        }
+        self.begin_preparing(input, hook_lookup, agent_hooks)
+    }
+
+    /// Returns what messages are prepared with; without messages, the system message.
+    fn prepare_input(
+        &self,
+        messages: Vec<loopd_proto::event::fact::PendingMessage>,
+        hooks: Option<PromptHooks>,
+    ) -> PrepareInput {
         let tools = self.toolset();
-        let client_tools = tools.client_names();
-        let gone = self.running.tools_gone(&client_tools);
-        let input = PrepareInput {
+        let gone = self.running.tools_gone(&tools.client_names());
+        PrepareInput {
             messages,
             now: self.services.clock.now(),
             cwd: self.state.cwd.clone(),
@@ -230,14 +248,18 @@ impl Actor {
             tool_names: tools.names().map(str::to_owned).collect(),
             transformers: self.clients.all().cloned().collect(),
             route: self.route(),
-            hooks: self.prompt_hooks(looks),
+            hooks,
             skills: self.skills_view(),
             task_skill: self.task_skill(),
-        };
-        if !input.messages.is_empty() {
-            // A notification does not tell the model about tools; the next message does.
-            self.running.tell_tools(client_tools);
         }
+    }
+
+    fn begin_preparing(
+        &mut self,
+        input: PrepareInput,
+        hook_lookup: Option<HookLookup>,
+        agent_hooks: Option<SelectedAgentHooks>,
+    ) -> Work {
         let lookups = PromptLookups {
             mcp: self.mcp_lookup(),
             roster: self.roster_lookup(),

@@ -12,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 #[derive(Default)]
 pub(super) struct RunningEffects {
     turn: CancellationToken,
+    /// Ends the model call for a summary.
+    summary: CancellationToken,
     effects: JoinSet<()>,
     /// The effects that the running transaction has started.
     begun: Vec<AbortHandle>,
@@ -79,9 +81,20 @@ impl RunningEffects {
         std::mem::take(&mut self.turn).cancel();
     }
 
+    /// Returns the token that stops the model call for a summary that begins now.
+    pub(super) fn summary(&self) -> CancellationToken {
+        self.summary.clone()
+    }
+
+    /// Stops the model call for a summary.
+    pub(super) fn cancel_summary(&mut self) {
+        std::mem::take(&mut self.summary).cancel();
+    }
+
     /// Cancels the running turn and every effect that would still start.
     pub(super) fn end(&self) {
         self.turn.cancel();
+        self.summary.cancel();
     }
 
     /// Keeps the arguments of a call that are masked in the log, until the call has its result.

@@ -183,7 +183,7 @@ fn initiator(request: &ModelRequest) -> &'static str {
 }
 
 /// Turns the random half of an id into a number from 0 to 1.
-fn fraction(id: u128) -> f64 {
+pub(super) fn fraction(id: u128) -> f64 {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "only the low bits are wanted"

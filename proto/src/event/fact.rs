@@ -350,6 +350,17 @@ pub struct UsageRecorded {
     /// reply broke off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// What the call was for, if it was not a turn of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<CallPurpose>,
+}
+
+/// What the daemon itself asks a model for, beside the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallPurpose {
+    Compaction,
+    Title,
 }
 
 /// The tokens of a request by our own count, which differs from that of its model.

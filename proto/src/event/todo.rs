@@ -65,6 +65,13 @@ impl TodoStatus {
         known.map_or("pending", |(_, _, name)| name)
     }
 
+    /// Returns the name on the wire.
+    pub fn as_str(self) -> &'static str {
+        let mut names = STATUSES.iter();
+        let known = names.find(|(status, ..)| *status == self);
+        known.map_or("pending", |(_, name, _)| name)
+    }
+
     /// Reads either name.
     pub fn read(name: &str) -> Option<Self> {
         let mut names = STATUSES.iter();

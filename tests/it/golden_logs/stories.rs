@@ -62,6 +62,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("skills", skills::skills().boxed_local()),
         ("rewind", rewind::rewind().boxed_local()),
         ("pruned", context::pruned().boxed_local()),
+        ("compacted", context::compacted().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),

@@ -63,6 +63,12 @@ pub enum Refusal {
     Rewinding,
     #[error("the history changed meanwhile; list the rewind points and try again")]
     HistoryChanged,
+    #[error(
+        "a compaction of this session is running already; wait for it, or stop it with session.history.cancelBackgroundCompaction or session.history.abortManualCompaction"
+    )]
+    CompactionRunning,
+    #[error("there is nothing to compact: the model has said nothing since the last compaction")]
+    NothingToCompact,
     #[error("the form was not filled in as it was asked for: {0}")]
     FormContent(String),
     #[error(

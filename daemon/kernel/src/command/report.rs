@@ -44,6 +44,7 @@ impl Command {
             | Self::WaitOver { .. }
             | Self::MakeRoom(_)
             | Self::OutputsKept { .. }
+            | Self::Summarised(_)
             | Self::AgentSpent(_)
             | Self::TimeUp
             | Self::Prepared(_)
@@ -129,6 +130,8 @@ impl Command {
             | Self::SwitchSkill(_)
             | Self::SkillsLoaded(_)
             | Self::Rewind(_)
+            | Self::Compact(_)
+            | Self::StopCompaction(_)
             | Self::Log { .. } => false,
         }
     }

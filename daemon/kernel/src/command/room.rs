@@ -23,23 +23,31 @@ pub struct RequestFacts {
     pub size: RequestSize,
     /// How many tokens of the model one of our own is.
     pub factor: f64,
+    /// Whether the last call used more than the model takes beside the longest answer.
+    pub overflowed: bool,
 }
 
 impl RequestFacts {
     /// Returns how many tokens of our own the model takes in a request.
+    pub fn own_limit(&self) -> u64 {
+        self.in_own(self.window.prompt_limit())
+    }
+
+    /// Returns how many tokens of our own so many of the model are.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
         reason = "numbers of tokens are far below 2^53 and not negative"
     )]
-    pub fn own_limit(&self) -> u64 {
-        (self.window.prompt_limit() as f64 / self.factor) as u64
+    pub fn in_own(&self, tokens: u64) -> u64 {
+        (tokens as f64 / self.factor) as u64
     }
 
     /// Returns whether room has to be thought of at all.
     pub fn is_large(&self) -> bool {
-        self.rules.enabled && self.size.total() >= self.rules.prune_at(self.window)
+        let is_large = self.size.total() >= self.rules.prune_at(self.window);
+        self.rules.enabled && (is_large || self.overflowed)
     }
 }
 

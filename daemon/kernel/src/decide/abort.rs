@@ -8,7 +8,7 @@ use loopd_proto::id::MessageId;
 use loopd_proto::permission::PermissionOutcome;
 
 use super::queue::{modified, slash};
-use super::{limits, rest, tell_idle, tools, turn};
+use super::{compaction, limits, rest, tell_idle, tools, turn};
 use crate::command::{
     AbortOutcome, AbortRequest, AbortWaiting, Answer, CallOutcome, DecideEnv, Decision, Effect,
     Step,
@@ -79,6 +79,7 @@ pub(super) fn close(state: &State, decision: &mut Decision, env: &DecideEnv<'_>)
             stopped(state, decision, env);
         }
         Phase::Turn(turn) => {
+            compaction::aborted(state, decision);
             let running = close_waiting(decision, turn, INTERRUPT_CODE, texts::INTERRUPTED);
             for asked in state.questions.switches() {
                 decision.run(Effect::Withdraw(asked.request_id.clone()));

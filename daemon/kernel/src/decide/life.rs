@@ -17,8 +17,8 @@ use loopd_proto::permission::PermissionOutcome;
 use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
 use super::{
-    autopilot, fleet, guard_folders, limits, part, provider_wait, queue, rewind, settings, tasks,
-    tell_idle,
+    autopilot, compaction, fleet, guard_folders, limits, part, provider_wait, queue, rewind,
+    settings, tasks, tell_idle,
 };
 
 use waited_for::{WaitOutcome, WaitedFor, waited_for};
@@ -232,6 +232,12 @@ fn close_found(state: &State, decision: &mut Decision, why: &Why<'_>) {
         }));
     }
     part::close(state, decision);
+    let lost = if why.is_copy() {
+        texts::compaction::COPIED
+    } else {
+        texts::compaction::INTERRUPTED
+    };
+    compaction::close(state, decision, lost);
     match &state.phase {
         // The wait goes on when a client is there, or the session that this one is a part of.
         Phase::Turn(turn) if turn.waits_until().is_some() && !why.is_copy() => {}
@@ -260,6 +266,7 @@ pub(super) fn suspend(
     let mut decision = Decision::default();
     decision.run(Effect::CancelTurn);
     let waited_for = waited_for(state, &agents, texts::AGENT_CLOSED, env);
+    compaction::close(state, &mut decision, texts::compaction::INTERRUPTED);
     interrupt(state, &mut decision, &Why::Suspended(waited_for));
     tasks::close_user_commands(state, &mut decision, texts::INTERRUPTED);
     fleet::pause(state, &mut decision);

@@ -1,26 +1,30 @@
 //! Making room before a model call: what is cheapest comes first.
 //!
 //! The actor asks for room when the next request is large (`MakeRoom`). Old results of tools are
-//! shortened if that wins enough. The turn has begun by then and waits.
+//! shortened if that wins enough. If that is not enough, the conversation is compacted, beside the call
+//! or before it. The turn has begun by then and waits.
 
 use loopd_proto::event::Durable;
+use loopd_proto::event::compaction::CompactionTrigger;
 use loopd_proto::event::room::{MakingRoom, Pruned, PrunedResult};
 use loopd_proto::id::Seq;
 
-use crate::command::{Decision, Effect, KeptOutput, RoomNeed};
+use super::compaction::{self, Begins};
+use crate::command::{DecideEnv, Decision, Effect, KeptOutput, RoomNeed};
+use crate::compaction::{Protection, protection};
 use crate::history::Entry;
 use crate::prune;
 use crate::state::{Stage, State, TurnKey};
 
 /// Makes room for the model call of a turn that has begun, or lets it go out.
-pub(super) fn make(state: &State, need: &RoomNeed) -> Decision {
+pub(super) fn make(state: &State, need: &RoomNeed, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
     if !is_in(state, &need.turn, &Stage::Calling) {
         return decision;
     }
     let long = prune::candidates(state, need.request.own_limit());
     if long.is_empty() {
-        decision.run(Effect::CallModel(need.turn.clone()));
+        protect(state, need, &mut decision, env);
         return decision;
     }
     decision
@@ -32,6 +36,26 @@ pub(super) fn make(state: &State, need: &RoomNeed) -> Decision {
             results: long,
         });
     decision
+}
+
+/// Calls the model, after or beside a compaction if the request is too large.
+fn protect(state: &State, need: &RoomNeed, decision: &mut Decision, env: &mut DecideEnv<'_>) {
+    let facts = &need.request;
+    let begins = |through| Begins {
+        through,
+        trigger: CompactionTrigger::Threshold,
+        instructions: None,
+    };
+    match protection(state, facts) {
+        Protection::None => {}
+        Protection::Beside(through) => compaction::begin(decision, facts, begins(through), env),
+        Protection::Before(through) => {
+            compaction::begin(decision, facts, begins(through), env);
+            return compaction::wait(decision);
+        }
+        Protection::AfterRunning => return compaction::wait(decision),
+    }
+    decision.run(Effect::CallModel(need.turn.clone()));
 }
 
 /// Shortens the results whose whole texts were saved, and goes on with the model call.

@@ -14,7 +14,8 @@ use loopd_proto::id::{MessageId, ToolCallId};
 use loopd_proto::session::LimitKind;
 
 use super::{
-    abort, limits, model_switch, provider_wait, queue, rest, rest_rejected, skills, tasks,
+    abort, compaction, limits, model_switch, provider_wait, queue, rest, rest_rejected, skills,
+    tasks,
 };
 use crate::answer_cut::AnswerCut;
 use crate::command::{DecideEnv, Decision, Effect, LostCall, ModelFailure, ModelReplied, Prepared};
@@ -277,6 +278,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         // An estimate says nothing about how the model counts.
         counted: replied.reported.is_none().then_some(replied.counted),
         estimated: replied.reported.is_some(),
+        purpose: None,
     };
     limits::record(state, &mut decision, recorded, env);
     decision.store(Durable::AssistantMessage(AssistantMessage {
@@ -343,7 +345,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
 pub(super) fn model_failed(
     state: &State,
     key: &TurnKey,
-    failure: ModelFailure,
+    mut failure: ModelFailure,
     lost: Option<Box<LostCall>>,
     env: &mut DecideEnv<'_>,
 ) -> Decision {
@@ -363,6 +365,7 @@ pub(super) fn model_failed(
             nano_usd: lost.nano_usd,
             counted: None,
             estimated: true,
+            purpose: None,
         };
         limits::record(state, &mut decision, recorded, env);
     }
@@ -381,6 +384,9 @@ pub(super) fn model_failed(
         duration_ms: None,
     };
     decision.tell(Ephemeral::ModelCallFailure(model_call));
+    if compaction::after_overflow(state, &mut failure, &mut decision, env) {
+        return decision;
+    }
     if model_switch::is_possible(state, &failure, env) {
         model_switch::ask(state, failure, &mut decision, env);
         return decision;

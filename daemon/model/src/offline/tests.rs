@@ -21,6 +21,7 @@ fn request(messages: Vec<ModelMessage>, tools: &[&str]) -> ModelRequest {
         delivery: Delivery::Whole,
         reasoning_effort: None,
         max_output_tokens: None,
+        tool_use: loopd_kernel::model::ToolUse::Free,
         headers: Vec::new(),
     }
 }

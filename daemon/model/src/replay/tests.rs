@@ -45,6 +45,7 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         delivery: Delivery::Whole,
         reasoning_effort: None,
         max_output_tokens: None,
+        tool_use: loopd_kernel::model::ToolUse::Free,
         headers: Vec::new(),
     }
 }

@@ -100,6 +100,7 @@ async fn run(failures: Vec<ProviderError>, shows: &'static str, takes: Duration)
         delivery: Delivery::Streamed,
         reasoning_effort: None,
         max_output_tokens: None,
+        tool_use: loopd_kernel::model::ToolUse::Free,
         headers: Vec::new(),
     };
     let mut heard = Heard::default();

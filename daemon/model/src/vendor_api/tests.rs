@@ -47,6 +47,7 @@ pub(super) fn conversation(model: &str, messages: Vec<ModelMessage>) -> ModelReq
         delivery: Delivery::Whole,
         reasoning_effort: None,
         max_output_tokens: None,
+        tool_use: loopd_kernel::model::ToolUse::Free,
         headers: Vec::new(),
     }
 }

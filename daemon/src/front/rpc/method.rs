@@ -6,6 +6,7 @@ mod builtin;
 mod builtin_work;
 mod command_subagent;
 mod commands;
+mod compaction;
 mod completions;
 mod connect;
 mod context_account;
@@ -257,14 +258,15 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::MetadataContextAttribution, _, _>(context_account::attribution)?;
     table.bind::<m::MetadataHeaviestMessages, _, _>(context_account::heaviest)?;
     table.bind::<m::HistorySummarize, _, _>(history::summarize)?;
-    table.bind::<m::HistoryCancelCompaction, _, _>(history::cancel_compaction)?;
-    table.bind::<m::HistoryAbortCompaction, _, _>(history::abort_compaction)?;
     table.bind::<m::LoopdMessages, _, _>(messages::list)?;
     table.bind::<m::HistoryListRewindPoints, _, _>(rewind::points)?;
     table.bind::<m::HistoryPreviewRewind, _, _>(rewind::preview)?;
     table.bind::<m::HistoryRewind, _, _>(rewind::rewind)?;
     table.bind::<m::HistoryTruncate, _, _>(rewind::truncate)?;
     table.bind::<m::LoopdRewind, _, _>(rewind::loopd_rewind)?;
+    table.bind::<m::HistoryCompact, _, _>(compaction::compact)?;
+    table.bind::<m::HistoryCancelCompaction, _, _>(compaction::cancel)?;
+    table.bind::<m::HistoryAbortCompaction, _, _>(compaction::abort)?;
     table.bind::<m::UsageGetMetrics, _, _>(usage::metrics)?;
     table.bind::<m::InstructionsGetSources, _, _>(discover::instructions_of_session)?;
 

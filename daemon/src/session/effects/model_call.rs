@@ -15,7 +15,7 @@ use crate::session::work::Work;
 use crate::turn::model_call::{self, ModelCallInput};
 use loopd_kernel::command::Command;
 use loopd_kernel::context;
-use loopd_kernel::model::{Delivery, ModelRequest};
+use loopd_kernel::model::{Delivery, ModelRequest, ToolUse};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::usage::LostAttempts;
 
@@ -45,6 +45,7 @@ impl Actor {
             },
             reasoning_effort: self.effort_in_force(),
             max_output_tokens: None,
+            tool_use: ToolUse::Free,
             headers: self.running.headers(),
         };
         let mut input = ModelCallInput {
@@ -127,7 +128,7 @@ async fn budgeted_call(
     input: &mut ModelCallInput,
     hooks: ErrorHooks,
 ) -> Command {
-    let reservation = match budget.reserve(input).await {
+    let reservation = match budget.reserve_turn(input).await {
         Ok(reservation) => reservation,
         Err(failure) => {
             return Command::ModelFailed {

@@ -336,6 +336,7 @@ async fn a_recorded_conversation_can_be_replayed_by_another_launch() {
         delivery: Delivery::Whole,
         reasoning_effort: None,
         max_output_tokens: None,
+        tool_use: loopd_kernel::model::ToolUse::Free,
         headers: Vec::new(),
     };
     let mut answers = Vec::new();

@@ -22,3 +22,19 @@ pub(super) async fn pruned() -> Vec<Log> {
     session.ask("look").await;
     end(daemon).await
 }
+
+/// A client lets the conversation be compacted, and then it goes on.
+pub(super) async fn compacted() -> Vec<Log> {
+    let script = Script::play([
+        Turn::user("hello").says("a long greeting"),
+        Turn::any().says("<overview>They greeted each other.</overview>"),
+        Turn::any().says("goodbye"),
+    ]);
+    let daemon = Daemon::with(script.await).await;
+    let tools = json!({"availableTools": ["view"]});
+    let mut session = session(&daemon, "compacted", tools).await;
+    session.ask("hello").await;
+    session.call("session.history.compact", json!({})).await;
+    session.ask("bye").await;
+    end(daemon).await
+}

@@ -27,6 +27,7 @@ fn need(tokens: u64) -> Command {
                 conversation: tokens - 1_000,
             },
             factor: 1.0,
+            overflowed: false,
         },
     }))
 }

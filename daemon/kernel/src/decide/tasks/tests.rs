@@ -77,6 +77,7 @@ impl World {
             fleet_todos: 1_000,
             provider_waits: crate::decide::provider_wait::ProviderWaits::NONE,
             hooks: crate::hook::HookNeeds::NONE,
+            next_request: &|| unreachable!("no request is made"),
             ids: &mut fresh,
         };
         let decision = decide(&self.state, command, &mut env).unwrap();
@@ -127,6 +128,7 @@ impl World {
             fleet_todos: 1_000,
             provider_waits: crate::decide::provider_wait::ProviderWaits::NONE,
             hooks: crate::hook::HookNeeds::NONE,
+            next_request: &|| unreachable!("no request is made"),
             ids: &mut fresh,
         };
         decide(&self.state, command, &mut env).err()

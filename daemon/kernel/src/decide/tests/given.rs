@@ -14,6 +14,9 @@ pub(crate) use self::event::*;
 pub(crate) use self::request::*;
 use super::{head, through_json};
 use crate::apply::apply;
+use crate::command::RequestFacts;
+use crate::context_size::RequestSize;
+use crate::context_window::{ContextWindow, RoomRules};
 use crate::state::State;
 
 /// A log, and the surroundings of the session: whether a client is attached, whether the launch
@@ -102,6 +105,26 @@ impl Given {
     pub(crate) fn without_task_complete(mut self) -> Self {
         self.has_task_complete = false;
         self
+    }
+
+    /// The size of the next request to a model that takes 10,000 tokens, 1,000 of which are the system
+    /// message and the tools.
+    pub(crate) fn request(&self, state: &State) -> RequestFacts {
+        RequestFacts {
+            model: "gpt".to_owned(),
+            window: ContextWindow {
+                limit: 10_000,
+                output: None,
+            },
+            rules: RoomRules::default(),
+            size: RequestSize {
+                system: 500,
+                tools: 500,
+                conversation: state.conversation_tokens(),
+            },
+            factor: 1.0,
+            overflowed: false,
+        }
     }
 
     pub(crate) fn state(&self) -> State {

@@ -219,6 +219,11 @@ fn fits(effect: &Effect, after: &State) {
         | Effect::PartDecided { request, .. } => {
             assert!(after.questions.get(request).is_none(), "{effect:?}");
         }
+        Effect::Summarise(id) => {
+            let running = after.compaction.running.as_ref();
+            assert!(running.is_some_and(|it| it.id == *id), "{effect:?}");
+        }
+        Effect::CancelSummary => assert!(after.compaction.running.is_none(), "{effect:?}"),
         Effect::OpenShellAhead
         | Effect::CancelTurn
         | Effect::Remember(..)

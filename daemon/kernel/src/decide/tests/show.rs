@@ -91,7 +91,14 @@ const MEMBERS: &[(&str, &str)] = &[
         "skill.invoked",
         "name path allowedTools=tools trigger model",
     ),
-    ("loopd.usage", "nanoCredits=credits"),
+    ("session.compaction_start", "trigger currentTokens=tokens"),
+    (
+        "session.compaction_complete",
+        "success trigger error customInstructions=asked messagesRemoved=removed",
+    ),
+    ("loopd.compacting", "id through trigger"),
+    ("loopd.compacted", "through"),
+    ("loopd.usage", "nanoCredits=credits purpose=for"),
     ("loopd.task_started", "id work.kind"),
     ("loopd.task_answered", "id response"),
     ("loopd.task_continued", "id message"),
@@ -102,6 +109,7 @@ const MEMBERS: &[(&str, &str)] = &[
 /// Texts that tables name instead of repeating.
 const TEXTS: &[(&str, &str)] = &[
     ("INTERRUPTED", texts::INTERRUPTED),
+    ("CONTINUE", texts::compaction::CONTINUE),
     ("OUTCOME_UNKNOWN", texts::OUTCOME_UNKNOWN),
     ("SHELL_LOST", texts::SHELL_LOST),
     // Sub-agents have the same text.
@@ -292,6 +300,8 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::AwaitProvider { turn: key, until } => {
             format!("await provider {} until {}", turn(key), until.0)
         }
+        Effect::Summarise(id) => format!("summarise {}", short(id.as_str())),
+        Effect::CancelSummary => "cancel summary".to_owned(),
         Effect::KeepOutputs { turn: key, results } => {
             format!(
                 "keep outputs {} at {}",

@@ -39,6 +39,9 @@ pub(super) fn body(
     if !request.tools.is_empty() {
         document.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
+    if request.forbids_tools() {
+        document.insert("tool_choice".to_owned(), json!({ "type": "none" }));
+    }
     if let Some(thinking) = limits.thinking {
         document.insert("thinking".to_owned(), thinking);
     }

@@ -37,6 +37,7 @@ pub(super) fn body(
             .map(|message| SentMessage { message, flavor })
             .collect(),
         tools: request.tools.iter().map(SentTool).collect(),
+        tool_choice: request.forbids_tools().then_some("none"),
         reasoning_effort: request.reasoning_effort.as_deref(),
         max_tokens: match limit {
             Some((OutputLimit::MaxTokens, tokens)) => Some(tokens),
@@ -85,6 +86,8 @@ struct Document<'a> {
     messages: Vec<SentMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<SentTool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]

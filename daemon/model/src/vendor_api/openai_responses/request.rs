@@ -33,6 +33,9 @@ pub(super) fn body(
     if !request.tools.is_empty() {
         document.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
+    if request.forbids_tools() {
+        document.insert("tool_choice".to_owned(), "none".into());
+    }
     document.insert("store".to_owned(), false.into());
     if !is_plain(&request.model) {
         document.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));

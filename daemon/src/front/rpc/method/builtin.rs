@@ -15,7 +15,7 @@ use loopd_proto::params::session::Of;
 use loopd_proto::session::Mode;
 
 use super::commands::AllCommands;
-use super::{agent, builtin_work, model, research};
+use super::{agent, builtin_work, compaction, context_account, model, research};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -133,6 +133,18 @@ pub(super) const ALL: &[Builtin] = &[
         description: "Shows what this session used so far",
         input: None,
         run: |call| usage(call).boxed(),
+    },
+    Builtin {
+        name: "compact",
+        description: "Replaces the conversation by a summary, to free up room in the context",
+        input: Some(words("[what the summary should dwell on]")),
+        run: |call| compaction::command(call).boxed(),
+    },
+    Builtin {
+        name: "context",
+        description: "Shows how much of the context is used, and by what",
+        input: None,
+        run: |call| context_account::command(call).boxed(),
     },
 ];
 

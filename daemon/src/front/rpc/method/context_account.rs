@@ -1,7 +1,9 @@
 //! What takes how much of the context of a session.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
+use loopd_proto::params::command::Invoked;
 use loopd_proto::params::context::{
     Attribution, AttributionCategories, AttributionEntry, AttributionResult, CompactionCount,
     ContextInfo, ContextInfoParams, ContextInfoResult, Heaviest, HeaviestParams, HeavyMessage,
@@ -9,6 +11,7 @@ use loopd_proto::params::context::{
 };
 use loopd_proto::params::session::Of;
 
+use super::builtin::{Call, text};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::account::ContextAccount;
@@ -141,7 +144,9 @@ fn attributed(view: &View<'_>, account: ContextAccount) -> Attribution {
             buffer: bounds.buffer,
         },
         entries,
-        compactions: CompactionCount { count: 0 },
+        compactions: CompactionCount {
+            count: view.state.compaction.count,
+        },
         model_id: account.model,
     }
 }
@@ -268,4 +273,69 @@ fn heavy(message: &MessageTokens, factor: f64) -> HeavyMessage {
         role: role.to_owned(),
         tokens: times(message.tokens, factor),
     }
+}
+
+/// How many characters the bar of the context has, and how many parts and messages are listed.
+const BAR: u64 = 40;
+const MOST_LISTED: usize = 12;
+
+/// The slash command: a bar of what is used, the parts by size, the largest messages.
+pub(super) async fn command(call: Call<'_>) -> Result<Invoked, RpcError> {
+    let services = call.context.app.services.clone();
+    let shown = call.session.view(move |view| {
+        let account = view.account(&services, None)?;
+        let heaviest = context_parts::heaviest(view.state, MOST_LISTED / 2);
+        let factor = account.factor;
+        let shown = shown(&attributed(view, account));
+        Some((shown, heaviest, factor))
+    });
+    let Some((mut lines, heaviest, factor)) = shown.await? else {
+        return Ok(text("Nothing was sent to a model yet.".to_owned()));
+    };
+    if !heaviest.is_empty() {
+        lines.push_str("\nLargest messages:\n");
+    }
+    for message in heaviest {
+        let tokens = times(message.tokens, factor);
+        // Writing to a string cannot fail.
+        writeln!(lines, "- {tokens}: {}", message.shown).ok();
+    }
+    Ok(text(lines))
+}
+
+/// Writes how much is used by what.
+fn shown(attribution: &Attribution) -> String {
+    let (used, limit) = (
+        attribution.total_tokens,
+        attribution.prompt_token_limit.max(1),
+    );
+    let full = (used * BAR / limit).min(BAR);
+    let bar: String = (0..BAR)
+        .map(|at| if at < full { '█' } else { '░' })
+        .collect();
+    let mut lines = format!(
+        "{bar} {}%\n{used} of {limit} tokens, {}\n",
+        used * 100 / limit,
+        attribution.model_id
+    );
+    let threshold = attribution.compaction_threshold;
+    let count = attribution.compactions.count;
+    // Writing to a string cannot fail.
+    writeln!(
+        lines,
+        "compacted {count} times; next from {threshold} tokens on\n"
+    )
+    .ok();
+    let mut entries: Vec<_> = attribution.entries.iter().collect();
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.tokens));
+    let parts = entries.into_iter().filter(|entry| entry.tokens > 0);
+    for entry in parts.take(MOST_LISTED) {
+        writeln!(
+            lines,
+            "- {}: {} ({})",
+            entry.tokens, entry.label, entry.kind
+        )
+        .ok();
+    }
+    lines
 }

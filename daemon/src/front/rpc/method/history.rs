@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use loopd_proto::params::history::{CompactionAborted, CompactionCancelled, Handoff};
+use loopd_proto::params::history::Handoff;
 use loopd_proto::params::session::Of;
 
 use crate::front::rpc::context::Context;
@@ -22,23 +22,6 @@ pub(super) async fn summarize(context: Context, params: Of) -> Result<Handoff, R
     let session = context.session(&params.session_id)?;
     let summary = session.state(summary).await?;
     Ok(Handoff { summary })
-}
-
-/// Cancels nothing: the daemon does not compact conversations yet.
-pub(super) async fn cancel_compaction(
-    context: Context,
-    params: Of,
-) -> Result<CompactionCancelled, RpcError> {
-    context.session(&params.session_id)?;
-    Ok(CompactionCancelled { cancelled: false })
-}
-
-pub(super) async fn abort_compaction(
-    context: Context,
-    params: Of,
-) -> Result<CompactionAborted, RpcError> {
-    context.session(&params.session_id)?;
-    Ok(CompactionAborted { aborted: false })
 }
 
 /// Writes the summary: what the user asked, what was changed and the last answer.
