@@ -47,6 +47,7 @@ use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
 use super::state::{State, TurnKey};
 use super::todos::TodoInput;
+use super::texts::instructions::InstructionText;
 use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion};
 
 pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef};
@@ -270,6 +271,11 @@ pub enum Command {
     HooksNoted {
         context: Vec<String>,
         ended: Vec<HookEnd>,
+    },
+    /// There are instructions for files that a call used.
+    InstructionsFound {
+        call: ToolCallId,
+        files: Vec<InstructionText>,
     },
     ToolFinished {
         turn: TurnKey,

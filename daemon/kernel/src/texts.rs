@@ -10,6 +10,7 @@ mod permission;
 mod planning;
 pub(crate) mod research;
 pub(crate) mod room;
+pub mod instructions;
 pub mod skill;
 
 use loopd_proto::id::SessionId;

@@ -23,6 +23,7 @@ use super::registry::Sessions;
 use super::resume::Start;
 use super::running::RunningEffects;
 use super::shells;
+use super::instructions::SessionInstructions;
 use super::skills::SessionSkills;
 use super::storage::{OnFailure, Storage, Substitute};
 use super::subagents::SessionSubagents;
@@ -68,6 +69,7 @@ pub(super) struct Actor {
     pub(super) file_masks: FileMasks,
     pub(super) subagents: SessionSubagents,
     pub(super) skills: SessionSkills,
+    pub(super) instructions: SessionInstructions,
     /// The model calls of this session and the sub-agents below it, if it is at the top.
     pub(super) budget: Arc<TreeBudget>,
     /// The model call whose usage is about to be stored.
@@ -126,6 +128,7 @@ impl Actor {
             file_masks,
             subagents: SessionSubagents::new(&id, &services, &sessions, &mailbox),
             skills: SessionSkills::default(),
+            instructions: SessionInstructions::default(),
             sql: SqlCell::new(services.session_folder(&id)),
             clients: Clients::new(id.clone()),
             state: State::new(id),

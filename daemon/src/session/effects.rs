@@ -17,6 +17,7 @@ use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::hooks::{SelectedAgentHooks, report_found};
 use super::mcp::look_and_start;
+use super::instructions;
 use super::skills;
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
@@ -208,6 +209,7 @@ impl Actor {
         let tools = self.toolset();
         let client_tools = tools.client_names();
         let gone = self.running.tools_gone(&client_tools);
+        let given_instructions = self.given_instructions(&messages);
         let input = PrepareInput {
             messages,
             now: self.services.clock.now(),
@@ -229,6 +231,8 @@ impl Actor {
             hooks: self.prompt_hooks(looks),
             skills: self.skills_view(),
             task_skill: self.task_skill(),
+            instructions: self.instruction_lookup(),
+            given_instructions,
         };
         if !input.messages.is_empty() {
             // A notification does not tell the model about tools; the next message does.
@@ -345,9 +349,10 @@ async fn prepared(
         }
     };
     let (prepared, (), ()) = tokio::join!(prepare::prepare(input), looked_up, servers);
-    let (prepared, problems) = prepared?;
-    let news = lookups.skill_cell.new_problems(problems);
+    let (prepared, notices) = prepared?;
+    let news = lookups.skill_cell.new_problems(notices.skills);
     skills::report(news, &reporter).await;
+    instructions::report_warnings(notices.instructions, &reporter).await;
     Ok(prepared)
 }
 

@@ -19,6 +19,7 @@ use crate::skill::{SkillCell, SkillLookup, SkillView};
 use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
 use crate::tool::mcp::McpTasks;
+use crate::turn::instructions::InstructionLookup;
 use crate::turn::route::Route;
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_kernel::model::ToolSpec;
@@ -58,6 +59,8 @@ pub struct View<'a> {
     pub skills: &'a dyn Fn() -> SkillView,
     pub skill_lookup: &'a dyn Fn() -> Option<SkillLookup>,
     pub skill_cell: &'a SkillCell,
+    /// Returns what finds the instructions of the session.
+    pub instruction_lookup: &'a dyn Fn() -> InstructionLookup,
     pub command_context: &'a dyn Fn() -> CommandContext,
     /// The clients that receive the events.
     pub audience: &'a Audience,
@@ -92,6 +95,7 @@ impl Actor {
         let roster = || self.subagents.roster();
         let skills = || self.skills_view();
         let skill_lookup = || self.skill_lookup();
+        let instruction_lookup = || self.instruction_lookup();
         // Who asks for the secrets is about to run something whose output may go to a file.
         let redaction = || {
             let redaction = self.redaction();
@@ -121,6 +125,7 @@ impl Actor {
             skills: &skills,
             skill_lookup: &skill_lookup,
             skill_cell: &self.skills.cell,
+            instruction_lookup: &instruction_lookup,
             command_context: &command_context,
             audience: self.clients.audience(),
             planning: self.planning(),

@@ -62,6 +62,7 @@ impl Command {
             | Self::HooksAnswered { .. }
             | Self::StopAnswered(_)
             | Self::HooksNoted { .. }
+            | Self::InstructionsFound { .. }
             | Self::ToolFinished { .. }
             | Self::AnswerPermission { .. }
             | Self::GuardDenied(..)
