@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loopd_tests::validator::text_of;
-use loopd_tests::{Daemon, Session, Turn, call};
+use loopd_tests::{Daemon, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
 mod nested;
@@ -190,16 +190,26 @@ async fn clients_leave_sources_out_and_give_their_own() {
 
 #[tokio::test]
 async fn files_of_the_user_for_other_programs_count_with_discovery_only() {
-    let daemon = Daemon::playing([Turn::user("one").says("1"), Turn::user("two").says("2")]).await;
+    let home = tempfile::tempdir().unwrap();
+    let script = Script::play([Turn::user("one").says("1"), Turn::user("two").says("2")]).await;
+    let daemon = Daemon::builder()
+        .script(script)
+        .env("HOME", home.path().to_str().unwrap())
+        .start()
+        .await;
     let app = repository(&daemon);
-    write(&daemon, "person/.claude/CLAUDE.md", "MY CLAUDE @~/mine.md");
-    write(&daemon, "person/mine.md", "MY OWN");
-    write(&daemon, "person/.copilot/copilot-instructions.md", "MY COPILOT");
-    let env = json!({"HOME": daemon.file("person")});
+    for (file, text) in [
+        (".claude/CLAUDE.md", "MY CLAUDE @~/mine.md"),
+        ("mine.md", "MY OWN"),
+        (".copilot/copilot-instructions.md", "MY COPILOT"),
+    ] {
+        let path = home.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
     for (prompt, discovers) in [("one", false), ("two", true)] {
-        let client = daemon.launched(env.clone()).await;
         let params = json!({"workingDirectory": app, "enableConfigDiscovery": discovers});
-        client.create(params).await.ask(prompt).await;
+        daemon.client().create(params).await.ask(prompt).await;
         let text = system(&daemon);
         assert!(text.contains("MY COPILOT"), "{text}");
         assert_eq!(text.contains("MY CLAUDE"), discovers, "{text}");
@@ -225,10 +235,7 @@ async fn what_a_rule_denies_to_read_is_no_instruction() {
 }
 
 async fn deny_reading(session: &Session, path: &Path) {
-    let rules = json!([{"kind": "read", "argument": path}]);
-    let params = json!({"scope": "session", "add": rules, "rules": {"denied": rules}});
-    let _ = params;
-    session
-        .call("session.permissions.modifyRules", json!({"scope": "session", "list": "denied", "add": rules}))
-        .await;
+    let denied = json!([{"kind": "read", "argument": path}]);
+    let rules = json!({"rules": {"approved": [], "denied": denied}});
+    session.call("session.permissions.configure", rules).await;
 }
