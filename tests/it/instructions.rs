@@ -8,6 +8,7 @@ use loopd_tests::{Daemon, Script, Session, Turn, call};
 use serde_json::{Value, json};
 
 mod nested;
+mod wild;
 
 fn write(daemon: &Daemon, file: &str, text: &str) -> PathBuf {
     let path = daemon.file(file);
@@ -38,7 +39,9 @@ fn warnings(session: &Session) -> Vec<String> {
 /// Returns where each text begins, which shows the order.
 fn order(text: &str, parts: &[&str]) -> Vec<usize> {
     let found = parts.iter().map(|part| text.find(part));
-    found.map(|at| at.unwrap_or_else(|| panic!("{parts:?} in {text}"))).collect()
+    found
+        .map(|at| at.unwrap_or_else(|| panic!("{parts:?} in {text}")))
+        .collect()
 }
 
 #[tokio::test]
@@ -63,7 +66,13 @@ async fn files_of_all_formats_count_from_the_root_down() {
     let mut session = daemon.client().create(params).await;
     session.ask("go").await;
     let text = system(&daemon);
-    let parts = ["RULE COPILOT", "RULE AGENTS", "RULE PART", "RULE OVERRIDE", "RULE NEAREST"];
+    let parts = [
+        "RULE COPILOT",
+        "RULE AGENTS",
+        "RULE PART",
+        "RULE OVERRIDE",
+        "RULE NEAREST",
+    ];
     let order = order(&text, &parts);
     assert!(order.is_sorted(), "{order:?}");
     for more in ["RULE CLAUDE", "RULE HIDDEN CLAUDE", "RULE GEMINI"] {
@@ -72,10 +81,15 @@ async fn files_of_all_formats_count_from_the_root_down() {
     for none in ["RULE OVERRIDDEN", "RULE ELSEWHERE"] {
         assert!(!text.contains(none), "{none}");
     }
-    let sources = session.call("session.instructions.getSources", json!({})).await;
+    let sources = session
+        .call("session.instructions.getSources", json!({}))
+        .await;
     let sources = sources["sources"].as_array().unwrap();
     assert_eq!(sources.len(), 8, "{sources:?}");
-    let nearest = sources.iter().find(|it| it["label"] == "web/ui/CLAUDE.md").unwrap();
+    let nearest = sources
+        .iter()
+        .find(|it| it["label"] == "web/ui/CLAUDE.md")
+        .unwrap();
     assert_eq!(
         (&nearest["type"], &nearest["location"]),
         (&json!("model"), &json!("working-directory"))
@@ -91,7 +105,11 @@ async fn imports_stay_in_the_project_and_circles_end() {
     write(&daemon, "secret.md", "THE SECRET");
     write(&daemon, "app/.env", "THE PASSWORD");
     write(&daemon, "app/docs/style.md", "STYLE\n@tests.md @style.md");
-    write(&daemon, "app/docs/tests.md", "TESTS\n@style.md @../AGENTS.md");
+    write(
+        &daemon,
+        "app/docs/tests.md",
+        "TESTS\n@style.md @../AGENTS.md",
+    );
     fs::create_dir_all(daemon.file("app/links")).unwrap();
     #[cfg(unix)]
     std::os::unix::fs::symlink("../../secret.md", daemon.file("app/links/out.md")).unwrap();
@@ -100,7 +118,10 @@ async fn imports_stay_in_the_project_and_circles_end() {
     let mentions = "Ask @someone. Use @scope/package. See @docs/style.md.\n@../secret.md\n@.env\n@./.env\n\
                     @links/out.md\n@links/docs/tests.md\n@~/notes.md\n@missing.md\n@/etc/passwd";
     write(&daemon, "app/AGENTS.md", &format!("RULES\n{mentions}"));
-    let mut session = daemon.client().create(json!({"workingDirectory": app})).await;
+    let mut session = daemon
+        .client()
+        .create(json!({"workingDirectory": app}))
+        .await;
     session.ask("go").await;
     let text = system(&daemon);
     let order = order(&text, &["RULES", "STYLE", "TESTS"]);
@@ -119,13 +140,24 @@ async fn imports_stay_in_the_project_and_circles_end() {
         ("@missing.md", "there is no such file"),
     ];
     for (name, why) in whys {
-        let is_told = |it: &&String| it.contains(&format!("the import {name} ")) && it.contains(why);
-        assert_eq!(warned.iter().filter(is_told).count(), 1, "{name}: {warned:?}");
+        let is_told =
+            |it: &&String| it.contains(&format!("the import {name} ")) && it.contains(why);
+        assert_eq!(
+            warned.iter().filter(is_told).count(),
+            1,
+            "{name}: {warned:?}"
+        );
     }
     assert_eq!(warned.len(), whys.len(), "{warned:?}");
-    let sources = session.call("session.instructions.getSources", json!({})).await;
-    let kinds: Vec<&Value> =
-        sources["sources"].as_array().unwrap().iter().map(|it| &it["type"]).collect();
+    let sources = session
+        .call("session.instructions.getSources", json!({}))
+        .await;
+    let kinds: Vec<&Value> = sources["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["type"])
+        .collect();
     assert_eq!(kinds, ["model", "child-instructions", "child-instructions"]);
     // What was told is not told again, and an edit counts with the next message.
     write(&daemon, "app/docs/tests.md", "OTHER TESTS");
@@ -139,10 +171,21 @@ async fn imports_stay_in_the_project_and_circles_end() {
 async fn instructions_are_bounded_and_the_cut_is_told() {
     let daemon = Daemon::playing([Turn::user("go").says("1")]).await;
     let app = repository(&daemon);
-    write(&daemon, "app/AGENTS.md", &"one two three four five\n".repeat(20_000));
-    write(&daemon, "app/CLAUDE.md", &"six seven eight nine ten\n".repeat(20_000));
+    write(
+        &daemon,
+        "app/AGENTS.md",
+        &"one two three four five\n".repeat(20_000),
+    );
+    write(
+        &daemon,
+        "app/CLAUDE.md",
+        &"six seven eight nine ten\n".repeat(20_000),
+    );
     write(&daemon, "app/GEMINI.md", "THE LAST RULE");
-    let mut session = daemon.client().create(json!({"workingDirectory": app})).await;
+    let mut session = daemon
+        .client()
+        .create(json!({"workingDirectory": app}))
+        .await;
     session.ask("go").await;
     let text = system(&daemon);
     assert!(text.len() < 300_000, "{}", text.len());
@@ -173,18 +216,28 @@ async fn clients_leave_sources_out_and_give_their_own() {
         .await;
     session.ask("one").await;
     let text = system(&daemon);
-    assert!(text.contains("RULE OF ALL") && text.contains("RULE CLAUDE"), "{text}");
+    assert!(
+        text.contains("RULE OF ALL") && text.contains("RULE CLAUDE"),
+        "{text}"
+    );
     assert!(!text.contains("RULE AGENTS"));
-    let change = json!({"disabledInstructionSources": [], "organizationCustomInstructions": "RULE OF SOME"});
+    let change =
+        json!({"disabledInstructionSources": [], "organizationCustomInstructions": "RULE OF SOME"});
     session.call("session.options.update", change).await;
     session.ask("two").await;
     let text = system(&daemon);
-    assert!(text.contains("RULE OF SOME") && text.contains("RULE AGENTS"), "{text}");
+    assert!(
+        text.contains("RULE OF SOME") && text.contains("RULE AGENTS"),
+        "{text}"
+    );
     let change = json!({"skipCustomInstructions": true});
     session.call("session.options.update", change).await;
     session.ask("three").await;
     let text = system(&daemon);
-    assert!(text.contains("RULE OF SOME") && !text.contains("RULE AGENTS"), "{text}");
+    assert!(
+        text.contains("RULE OF SOME") && !text.contains("RULE AGENTS"),
+        "{text}"
+    );
     daemon.finish().await;
 }
 
@@ -224,11 +277,17 @@ async fn what_a_rule_denies_to_read_is_no_instruction() {
     let app = repository(&daemon);
     write(&daemon, "app/AGENTS.md", "RULES @private/notes.md");
     let notes = write(&daemon, "app/private/notes.md", "THE NOTES");
-    let mut session = daemon.client().create(json!({"workingDirectory": app})).await;
+    let mut session = daemon
+        .client()
+        .create(json!({"workingDirectory": app}))
+        .await;
     deny_reading(&session, &notes).await;
     session.ask("go").await;
     let text = system(&daemon);
-    assert!(text.contains("RULES") && !text.contains("THE NOTES"), "{text}");
+    assert!(
+        text.contains("RULES") && !text.contains("THE NOTES"),
+        "{text}"
+    );
     let warned = warnings(&session);
     assert!(warned[0].contains("a rule denies reading it"), "{warned:?}");
     daemon.finish().await;

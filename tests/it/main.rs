@@ -11,6 +11,7 @@
 
 mod abort;
 mod abort_own;
+mod agent_memory;
 mod agent_models;
 mod agents_catalogue;
 mod agents_killed;

@@ -81,15 +81,14 @@ async fn shown(session: &mut Session, folder: &Path) -> String {
 async fn one_skill(session: &mut Session, skill: &Value) -> String {
     let name = skill["name"].as_str().unwrap();
     session.ask(&format!("load {name}")).await;
-    let mut invoked =
-        session.call("session.skills.getInvoked", json!({})).await["skills"][0].take();
+    let mut invoked = invoked_first(session).await;
     let models = !invoked.is_null();
     let command = json!({"commandName": skill["commandName"], "args": ""});
     let ran = session.call("session.commands.execute", command).await;
     let people = ran["error"].is_null();
     if people {
         session.next("session.idle").await;
-        invoked = session.call("session.skills.getInvoked", json!({})).await["skills"][0].take();
+        invoked = invoked_first(session).await;
     }
     let for_whom = match (people, models) {
         (true, true) => "people and models",
@@ -106,6 +105,12 @@ async fn one_skill(session: &mut Session, skill: &Value) -> String {
         line = format!("{line}\n  text: {text:?}");
     }
     line
+}
+
+/// The first skill that is loaded; null if there is none.
+async fn invoked_first(session: &Session) -> Value {
+    let loaded = session.call("session.skills.getInvoked", json!({})).await;
+    loaded["skills"].get(0).cloned().unwrap_or_default()
 }
 
 #[tokio::test]

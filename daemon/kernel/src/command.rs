@@ -46,8 +46,8 @@ use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
 use super::state::{State, TurnKey};
-use super::todos::TodoInput;
 use super::texts::instructions::InstructionText;
+use super::todos::TodoInput;
 use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion};
 
 pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef};

@@ -5,12 +5,12 @@
 mod agent;
 mod autopilot;
 pub(crate) mod fleet;
+pub mod instructions;
 mod notice;
 mod permission;
 mod planning;
 pub(crate) mod research;
 pub(crate) mod room;
-pub mod instructions;
 pub mod skill;
 
 use loopd_proto::id::SessionId;

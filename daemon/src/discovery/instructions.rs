@@ -96,9 +96,9 @@ pub fn nested_places(root: &Path, cwd: &Path, file: &Path) -> Vec<InstructionPla
     let nested = inside.filter(|folder| !cwd.starts_with(folder));
     let mut nested: Vec<&Path> = nested.take(MOST_NESTED).collect();
     nested.reverse();
-    let places = nested.into_iter().flat_map(|folder| {
-        places::folder_places(folder, root, InstructionLocation::Repository)
-    });
+    let places = nested
+        .into_iter()
+        .flat_map(|folder| places::folder_places(folder, root, InstructionLocation::Repository));
     let places = places.map(|place| InstructionPlace {
         kind: InstructionKind::NestedAgents,
         ..place
@@ -182,7 +182,8 @@ impl FoundInstructions {
             if known.len() > imports::MOST_FILES {
                 let most = imports::MOST_FILES;
                 let what = format!("more than {most} files are imported; the others are left out");
-                self.problems.push(Problem::at(&file.path, mention.line, what));
+                self.problems
+                    .push(Problem::at(&file.path, mention.line, what));
                 break;
             }
             known.insert(path.clone());
@@ -234,7 +235,8 @@ fn parts(reader: &FolderReader, place: &InstructionPlace, found: &mut FoundInstr
                     found.problems.push(Problem::new(&entry, what));
                 }
             } else if name.to_lowercase().ends_with(".md") {
-                let what = format!("is not used: the name of the file does not end in {PART_ENDING}");
+                let what =
+                    format!("is not used: the name of the file does not end in {PART_ENDING}");
                 found.problems.push(Problem::new(&entry, what));
             }
         }

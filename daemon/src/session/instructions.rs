@@ -78,7 +78,10 @@ impl Actor {
             cell: self.instructions.cell.clone(),
             places: session_places(host.as_ref(), place, &folders, &named),
             root,
-            disabled: options.disabled_instruction_sources.clone().unwrap_or_default(),
+            disabled: options
+                .disabled_instruction_sources
+                .clone()
+                .unwrap_or_default(),
             organization: options.organization_custom_instructions.clone(),
             on_demand: options.enable_on_demand_instruction_discovery != Some(false),
             permissions: self.effective_permissions().permissions,

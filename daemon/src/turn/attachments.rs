@@ -29,11 +29,18 @@ fn goes_beside(mime_type: &str) -> bool {
 
 /// Returns the text of a blob that is one.
 fn blob_text(data: &str, mime_type: &str) -> Option<String> {
-    let known = ["application/json", "application/xml", "application/yaml", "application/toml"];
+    let known = [
+        "application/json",
+        "application/xml",
+        "application/yaml",
+        "application/toml",
+    ];
     if !mime_type.starts_with("text/") && !known.contains(&mime_type) || data.len() > LONGEST_BLOB {
         return None;
     }
-    let bytes = base64::engine::general_purpose::STANDARD.decode(data).ok()?;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(data)
+        .ok()?;
     String::from_utf8(bytes).ok()
 }
 

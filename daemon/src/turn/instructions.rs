@@ -94,7 +94,10 @@ impl InstructionLookup {
     pub fn files(&self) -> Vec<InstructionFile> {
         let found = self.found();
         let mut warnings = Vec::new();
-        self.given(&found, &mut warnings).into_iter().cloned().collect()
+        self.given(&found, &mut warnings)
+            .into_iter()
+            .cloned()
+            .collect()
     }
 
     /// Returns the instructions that follow because these files were used, in the order in which they
@@ -116,7 +119,9 @@ impl InstructionLookup {
         let mut warnings = Vec::new();
         let mut files: Vec<InstructionFile> = Vec::new();
         let mut add = |file: &InstructionFile| {
-            let is_known = files.iter().any(|it| it.path == file.path || it.text == file.text);
+            let is_known = files
+                .iter()
+                .any(|it| it.path == file.path || it.text == file.text);
             if !is_known && !file.text.is_empty() {
                 files.push(file.clone());
             }
@@ -135,9 +140,13 @@ impl InstructionLookup {
             warnings.extend(nested.problems.iter().map(ToString::to_string));
             let nested = self.given(&nested, &mut warnings);
             let is_new = |file: &InstructionFile| {
-                !own.iter().any(|own| own.path == file.path || own.text == file.text)
+                !own.iter()
+                    .any(|own| own.path == file.path || own.text == file.text)
             };
-            for file in nested.into_iter().filter(|file| is_new(file) && is_wanted(file)) {
+            for file in nested
+                .into_iter()
+                .filter(|file| is_new(file) && is_wanted(file))
+            {
                 add(file);
             }
         }
@@ -161,7 +170,13 @@ impl InstructionLookup {
         let has_conditional = || {
             let inner = self.cell.0.lock();
             let known = inner.known.as_ref();
-            known.is_some_and(|known| known.found.files.iter().any(InstructionFile::is_conditional))
+            known.is_some_and(|known| {
+                known
+                    .found
+                    .files
+                    .iter()
+                    .any(InstructionFile::is_conditional)
+            })
         };
         self.on_demand && !used.is_empty() && (used.iter().any(is_nested) || has_conditional())
     }
@@ -219,7 +234,9 @@ impl InstructionLookup {
 
     fn is_disabled(&self, file: &InstructionFile) -> bool {
         let id = file.path.to_string_lossy();
-        self.disabled.iter().any(|disabled| *disabled == *id || *disabled == file.label)
+        self.disabled
+            .iter()
+            .any(|disabled| *disabled == *id || *disabled == file.label)
     }
 
     fn is_denied(&self, path: &Path) -> bool {

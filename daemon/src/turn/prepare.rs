@@ -23,6 +23,7 @@ use crate::discovery::Host;
 use crate::hook::{HookContext, PromptEnd};
 use crate::skill::SkillView;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
+use crate::subagent::memory;
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
 use loopd_kernel::hook::PROMPT_BLOCKED;
 use loopd_kernel::policy::planning::Planning;
@@ -78,9 +79,7 @@ pub struct PromptHooks {
 }
 
 /// Prepares the messages; changes nothing outside its result.
-pub async fn prepare(
-    mut input: PrepareInput,
-) -> Result<(Prepared, PrepareNotices), ModelFailure> {
+pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotices), ModelFailure> {
     let hooks = input.hooks.take();
     let mut said = PromptEnd::default();
     if let Some(hooks) = &hooks {
@@ -125,7 +124,8 @@ pub async fn prepare(
         Some(system) => system,
         None => system_message(&input, &model, agent.as_ref(), &own.loaded, &mut notices).await,
     };
-    said.context.extend(attached_instructions(&input, &mut notices).await);
+    said.context
+        .extend(attached_instructions(&input, &mut notices).await);
     let prepared = Prepared {
         messages,
         model,
@@ -147,7 +147,10 @@ async fn attached_instructions(
     input: &PrepareInput,
     notices: &mut PrepareNotices,
 ) -> Option<String> {
-    let attachments = input.messages.iter().flat_map(|message| &message.attachments);
+    let attachments = input
+        .messages
+        .iter()
+        .flat_map(|message| &message.attachments);
     let used = attachments.filter_map(|attachment| attachment.path());
     let used: Vec<PathBuf> = used.map(|path| Path::new(&input.cwd).join(path)).collect();
     if !input.instructions.may_be_near(&used) {
@@ -227,6 +230,7 @@ async fn system_message(
     {
         return config.content.clone().unwrap_or_default();
     }
+    let own_prompt = prompt_with_memory(input).await.unwrap_or_default();
     let instructions = input.instructions.clone().section().await;
     notices.instructions.extend(instructions.warnings);
     let skills: Vec<String> = skills.iter().map(skill_text).collect();
@@ -237,6 +241,7 @@ async fn system_message(
         mode: input.mode,
         planning: input.planning,
         agent_prompt: match &input.profile {
+            Some(_) if !own_prompt.is_empty() => Some(own_prompt.as_str()),
             Some(profile) => Some(profile.prompt.as_str()),
             None => agent.map(|agent| agent.prompt.as_str()),
         },
@@ -312,6 +317,17 @@ async fn selected_agent(input: &PrepareInput) -> Option<SelectedAgent> {
         tracing::error!(%error, "the agents could not be looked for");
         None
     })
+}
+
+/// Returns the prompt of a sub-agent that has a memory, with what it is told about that.
+async fn prompt_with_memory(input: &PrepareInput) -> Option<String> {
+    let profile = input.profile.as_ref()?;
+    let folder = PathBuf::from(profile.memory.as_ref()?);
+    let reading = tokio::task::spawn_blocking(move || memory::prompt(&folder)).await;
+    let memory = reading
+        .inspect_err(|error| tracing::error!(%error, "the memory of an agent could not be read"))
+        .ok()?;
+    Some(format!("{}\n\n{memory}", profile.prompt))
 }
 
 /// Returns the text of a skill as models read it.

@@ -2,13 +2,15 @@
 
 use super::*;
 
-/// Returns the texts after the first user message that give instructions.
+/// Returns the texts of the conversation that give instructions.
 fn followed(daemon: &Daemon) -> Vec<String> {
     let request = daemon.script().last_request();
-    let messages = request.messages().iter().skip(2);
+    let messages = request.messages().iter().skip(1);
     let users = messages.filter(|message| message["role"] == "user");
     let texts = users.map(text_of);
-    texts.filter(|text| text.starts_with("<instructions_that_apply_now>")).collect()
+    texts
+        .filter(|text| text.starts_with("<instructions_that_apply_now>"))
+        .collect()
 }
 
 #[tokio::test]
@@ -27,7 +29,10 @@ async fn nested_instructions_follow_once_when_a_file_near_them_is_read() {
     write(&daemon, "app/sub/deep/CLAUDE.md", "OF DEEP");
     write(&daemon, "app/sub/deep/x.txt", "x");
     write(&daemon, "app/sub/deep/y.txt", "y");
-    let mut session = daemon.client().create(json!({"workingDirectory": app})).await;
+    let mut session = daemon
+        .client()
+        .create(json!({"workingDirectory": app}))
+        .await;
     session.approve_all().await;
     session.ask("look").await;
     let texts = followed(&daemon);
@@ -35,9 +40,22 @@ async fn nested_instructions_follow_once_when_a_file_near_them_is_read() {
     assert!(order(&texts[0], &["OF SUB", "OF DEEP"]).is_sorted());
     assert!(!texts[0].contains("ROOT"));
     let request = daemon.script().last_request();
-    let roles: Vec<&str> =
-        request.messages().iter().map(|it| it["role"].as_str().unwrap()).collect();
-    let expected = ["system", "user", "assistant", "tool", "tool", "user", "assistant", "tool", "tool"];
+    let roles: Vec<&str> = request
+        .messages()
+        .iter()
+        .map(|it| it["role"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+    ];
     assert_eq!(roles, expected);
     daemon.finish().await;
 }
@@ -48,7 +66,11 @@ async fn instructions_for_certain_files_are_listed_and_follow_when_one_is_used()
     let turns = [
         Turn::user("text").calls([view("a.txt")]),
         Turn::any().says("1"),
-        Turn::user("rust").calls([call("b", "create", json!({"path": "src/b.rs", "file_text": "b"}))]),
+        Turn::user("rust").calls([call(
+            "b",
+            "create",
+            json!({"path": "src/b.rs", "file_text": "b"}),
+        )]),
         Turn::any().says("2"),
         Turn::user("off").calls([view("src/a.rs")]),
         Turn::any().says("3"),
@@ -58,15 +80,26 @@ async fn instructions_for_certain_files_are_listed_and_follow_when_one_is_used()
     write(&daemon, "app/a.txt", "a");
     write(&daemon, "app/src/a.rs", "a");
     let rust = "---\napplyTo: **/*.rs\ndescription: How Rust is written\n---\nRUST RULE @more.md";
-    write(&daemon, "app/.github/instructions/rust.instructions.md", rust);
+    write(
+        &daemon,
+        "app/.github/instructions/rust.instructions.md",
+        rust,
+    );
     write(&daemon, "app/.github/instructions/more.md", "MORE RUST");
-    write(&daemon, "app/.github/instructions/all.instructions.md", "---\napplyTo: '**'\n---\nFOR ALL");
+    write(
+        &daemon,
+        "app/.github/instructions/all.instructions.md",
+        "---\napplyTo: '**'\n---\nFOR ALL",
+    );
     let client = daemon.client();
     let mut session = client.create(json!({"workingDirectory": app})).await;
     session.approve_all().await;
     session.ask("text").await;
     let text = system(&daemon);
-    assert!(text.contains("FOR ALL") && text.contains("(for **/*.rs): How Rust is written"), "{text}");
+    assert!(
+        text.contains("FOR ALL") && text.contains("(for **/*.rs): How Rust is written"),
+        "{text}"
+    );
     assert!(!text.contains("RUST RULE"), "{text}");
     assert!(followed(&daemon).is_empty());
     let warned = warnings(&session).join("\n");
@@ -81,18 +114,25 @@ async fn instructions_for_certain_files_are_listed_and_follow_when_one_is_used()
     session.approve_all().await;
     session.ask("off").await;
     let text = system(&daemon);
-    assert!(text.contains("applies_to=\"**/*.rs\"") && text.contains("RUST RULE"), "{text}");
+    assert!(
+        text.contains("applies_to=\"**/*.rs\"") && text.contains("RUST RULE"),
+        "{text}"
+    );
     assert!(followed(&daemon).is_empty());
     daemon.finish().await;
 }
 
 #[tokio::test]
 async fn an_attached_file_brings_the_instructions_near_it() {
-    let daemon = Daemon::playing([Turn::user("see").says("1"), Turn::user("again").says("2")]).await;
+    let daemon =
+        Daemon::playing([Turn::user("see").says("1"), Turn::user("again").says("2")]).await;
     let app = repository(&daemon);
     write(&daemon, "app/sub/AGENTS.md", "OF SUB");
     let file = write(&daemon, "app/sub/x.txt", "x");
-    let mut session = daemon.client().create(json!({"workingDirectory": app})).await;
+    let mut session = daemon
+        .client()
+        .create(json!({"workingDirectory": app}))
+        .await;
     for prompt in ["see", "again"] {
         let attachments = json!([{"type": "file", "path": file, "displayName": "x.txt"}]);
         let message = json!({"prompt": prompt, "attachments": attachments});

@@ -54,7 +54,9 @@ fn given(state: &State) -> impl Iterator<Item = &str> {
         Entry::Assistant(_) | Entry::Result { .. } | Entry::Image { .. } => None,
     });
     let waiting = state.added_context.iter().map(String::as_str);
-    entries.chain(waiting).filter(|text| text.starts_with(BEGIN))
+    entries
+        .chain(waiting)
+        .filter(|text| text.starts_with(BEGIN))
 }
 
 /// Returns whether the conversation has the instructions of a file.

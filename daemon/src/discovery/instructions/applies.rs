@@ -30,7 +30,9 @@ pub(super) fn globs(value: &Value) -> (Vec<String>, Vec<String>) {
         for word in split(text) {
             match build(&word) {
                 _ if globs.len() == MOST_GLOBS => {
-                    wrong.push(format!("applyTo: only the first {MOST_GLOBS} patterns are used"));
+                    wrong.push(format!(
+                        "applyTo: only the first {MOST_GLOBS} patterns are used"
+                    ));
                     return (globs, wrong);
                 }
                 Ok(_) => globs.push(word),
@@ -130,7 +132,11 @@ mod tests {
         ];
         for (value, expected, problems) in table {
             let (found, wrong) = globs(&value);
-            assert_eq!((json!(found), wrong.len()), (expected, problems), "{value}: {wrong:?}");
+            assert_eq!(
+                (json!(found), wrong.len()),
+                (expected, problems),
+                "{value}: {wrong:?}"
+            );
         }
     }
 }

@@ -19,7 +19,15 @@ pub(super) const MOST_FILES: usize = 50;
 const TEXT_ENDINGS: [&str; 4] = [".md", ".mdc", ".markdown", ".txt"];
 /// The hidden folders of a project whose Markdown files may be imported.
 const AGENT_FOLDERS: [&str; 9] = [
-    ".agents", ".claude", ".codex", ".copilot", ".cursor", ".gemini", ".github", ".loopd", ".opencode",
+    ".agents",
+    ".claude",
+    ".codex",
+    ".copilot",
+    ".cursor",
+    ".gemini",
+    ".github",
+    ".loopd",
+    ".opencode",
 ];
 
 /// A name after `@`.
@@ -33,7 +41,9 @@ pub(super) struct Mention {
 impl Mention {
     /// Returns whether the author certainly means a file.
     fn is_file_name(&self) -> bool {
-        let begins = ["./", "../", "~/"].iter().any(|it| self.name.starts_with(it));
+        let begins = ["./", "../", "~/"]
+            .iter()
+            .any(|it| self.name.starts_with(it));
         begins || TEXT_ENDINGS.iter().any(|it| self.name.ends_with(it))
     }
 }
@@ -92,7 +102,9 @@ fn names(line: &str) -> Vec<String> {
                 letters.next();
             }
         }
-        let end = [',', ';', ':', '.', '!', '?', ')', ']', '"', '\'', '*', '_', '>'];
+        let end = [
+            ',', ';', ':', '.', '!', '?', ')', ']', '"', '\'', '*', '_', '>',
+        ];
         let name = name.trim_end_matches(end);
         if !name.is_empty() {
             names.push(name.to_owned());
@@ -109,7 +121,11 @@ pub(super) fn resolve(
 ) -> Result<Option<PathBuf>, Problem> {
     let problem = |what: &str| {
         let name = &mention.name;
-        Problem::at(file, mention.line, format!("the import @{name} is left out: {what}"))
+        Problem::at(
+            file,
+            mention.line,
+            format!("the import @{name} is left out: {what}"),
+        )
     };
     // What may well be the name of a person or of a package is not worth a warning.
     let refused = |what: &str| {
@@ -148,7 +164,9 @@ pub(super) fn resolve(
     match std::fs::metadata(&path) {
         Ok(metadata) if metadata.is_file() => Ok(Some(path)),
         Ok(_) => refused("it is not a regular file"),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => refused("there is no such file"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            refused("there is no such file")
+        }
         Err(error) => refused(&format!("it cannot be read: {error}")),
     }
 }
@@ -156,7 +174,9 @@ pub(super) fn resolve(
 /// Returns whether a path in a project may lead to secrets: it names something hidden that is no
 /// Markdown file of an agent.
 fn is_hidden(inside: &Path) -> bool {
-    let is_markdown = inside.extension().is_some_and(|it| it == "md" || it == "mdc");
+    let is_markdown = inside
+        .extension()
+        .is_some_and(|it| it == "md" || it == "mdc");
     inside.components().any(|part| {
         let name = part.as_os_str().to_string_lossy();
         let is_agents = is_markdown && AGENT_FOLDERS.contains(&&*name);
@@ -212,10 +232,21 @@ mod tests {
 
     #[test]
     fn hidden_files_are_left_out_but_not_the_markdown_of_agents() {
-        for hidden in [".env", ".ssh/id", "a/.git/config", ".claude/settings.json", ".codex/auth.json"] {
+        for hidden in [
+            ".env",
+            ".ssh/id",
+            "a/.git/config",
+            ".claude/settings.json",
+            ".codex/auth.json",
+        ] {
             assert!(is_hidden(Path::new(hidden)), "{hidden}");
         }
-        for open in ["a.md", ".claude/rules/a.md", ".github/a.md", "a/b/package.json"] {
+        for open in [
+            "a.md",
+            ".claude/rules/a.md",
+            ".github/a.md",
+            "a/b/package.json",
+        ] {
             assert!(!is_hidden(Path::new(open)), "{open}");
         }
     }

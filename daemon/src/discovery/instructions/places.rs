@@ -65,7 +65,11 @@ impl InstructionPlace {
 pub fn places(host: Option<&Host>, projects: &[PathBuf]) -> Vec<InstructionPlace> {
     let mut places: Vec<InstructionPlace> = Vec::new();
     for project in projects {
-        places.extend(folder_places(project, project, InstructionLocation::Repository));
+        places.extend(folder_places(
+            project,
+            project,
+            InstructionLocation::Repository,
+        ));
         places.push(parts_of(project, project));
     }
     places.extend(host.map(user_places).unwrap_or_default());
@@ -91,7 +95,11 @@ pub fn session_places(
         places.push(parts_of(folder, root));
     }
     for folder in named {
-        places.extend(folder_places(folder, folder, InstructionLocation::Repository));
+        places.extend(folder_places(
+            folder,
+            folder,
+            InstructionLocation::Repository,
+        ));
         places.push(parts_of(folder, folder));
     }
     let mut seen = std::collections::BTreeSet::new();
@@ -156,8 +164,10 @@ fn user_places(host: &Host) -> Vec<InstructionPlace> {
     if let Some(copilot) = &host.copilot {
         files.push((copilot.join(COPILOT_PARTS), PathKind::Directory));
     }
-    let places = files.into_iter().enumerate().map(|(index, (path, shape))| {
-        InstructionPlace {
+    let places = files
+        .into_iter()
+        .enumerate()
+        .map(|(index, (path, shape))| InstructionPlace {
             label: path.to_string_lossy().into_owned(),
             path,
             kind: InstructionKind::Home,
@@ -166,7 +176,6 @@ fn user_places(host: &Host) -> Vec<InstructionPlace> {
             preferred_for_creation: index == 0,
             project: None,
             user: host.user.clone(),
-        }
-    });
+        });
     places.collect()
 }

@@ -17,7 +17,9 @@ use crate::tool::source::ResolvedTool;
 use crate::tool::{AssessContext, DynTool, Partial, ShellLookup, ToolContext, Web, task, todo};
 use crate::turn::argument_limit::refused_arguments;
 use crate::turn::tool_call::{self, CallInput};
-use loopd_kernel::command::{AssessAgain, Assessed, CallNeed, CallOutcome, CallStatusReport, Command};
+use loopd_kernel::command::{
+    AssessAgain, Assessed, CallNeed, CallOutcome, CallStatusReport, Command,
+};
 use loopd_kernel::hook::HookVerdict;
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::policy;
@@ -245,7 +247,8 @@ impl Actor {
                         CallOutcome::failure("failure", texts::tool_is_gone(&input.call.name))
                     }
                 };
-                if let Some(nearby) = nearby.filter(|_| outcome.status == CallStatusReport::Success) {
+                if let Some(nearby) = nearby.filter(|_| outcome.status == CallStatusReport::Success)
+                {
                     nearby.report(&reporter).await;
                 }
                 let Some(context) = hooks else {

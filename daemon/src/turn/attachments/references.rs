@@ -53,7 +53,9 @@ pub(super) fn read(value: &Value) -> Reference {
         ))),
     };
     read.unwrap_or_else(|| {
-        Reference::NotShown(format!("an attachment of the type {kind:?} lacks what it has to say"))
+        Reference::NotShown(format!(
+            "an attachment of the type {kind:?} lacks what it has to say"
+        ))
     })
 }
 
@@ -99,16 +101,27 @@ fn github(kind: &str, value: &Value) -> Option<String> {
             let range = &value["lineRange"];
             let lines = range["start"].as_u64().zip(range["end"].as_u64());
             let lines = lines.map(|(start, end)| super::lines_of(start, end));
-            format!("{}@{at}: {path}{} [file]", repository(value)?, lines.unwrap_or_default())
+            format!(
+                "{}@{at}: {path}{} [file]",
+                repository(value)?,
+                lines.unwrap_or_default()
+            )
         }
         "github_file_diff" => {
             let sides = [&value["base"], &value["head"]].into_iter();
-            let sides = sides.filter_map(|side| Some(format!("{} at {}", text(side, "path")?, text(side, "ref")?)));
+            let sides = sides.filter_map(|side| {
+                Some(format!("{} at {}", text(side, "path")?, text(side, "ref")?))
+            });
             format!("{} [diff]", sides.collect::<Vec<_>>().join(" -> "))
         }
         "github_tree_comparison" => {
-            let side = |side: &Value| Some(format!("{}@{}", repository(side)?, text(side, "revision")?));
-            format!("{}...{} [comparison]", side(&value["base"])?, side(&value["head"])?)
+            let side =
+                |side: &Value| Some(format!("{}@{}", repository(side)?, text(side, "revision")?));
+            format!(
+                "{}...{} [comparison]",
+                side(&value["base"])?,
+                side(&value["head"])?
+            )
         }
         // An address alone.
         _ => return Some(url.to_owned()),
@@ -150,7 +163,10 @@ fn bounded(text: &str) -> String {
     }
     let mut ends = (0..=LONGEST).rev();
     let begin = ends.find_map(|end| text.get(..end)).unwrap_or_default();
-    format!("{begin} [{} bytes more are left out]", text.len() - begin.len())
+    format!(
+        "{begin} [{} bytes more are left out]",
+        text.len() - begin.len()
+    )
 }
 
 #[cfg(test)]

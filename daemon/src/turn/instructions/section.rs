@@ -38,10 +38,16 @@ pub(super) fn text(
     let mut text = String::new();
     if let Some(given) = organization.map(str::trim).filter(|it| !it.is_empty()) {
         // Writing to a string cannot fail.
-        writeln!(text, "<instructions source=\"organization\">\n{given}\n</instructions>").ok();
+        writeln!(
+            text,
+            "<instructions source=\"organization\">\n{given}\n</instructions>"
+        )
+        .ok();
     }
-    let (later, now): (Vec<&InstructionFile>, Vec<&InstructionFile>) =
-        files.iter().copied().partition(|file| on_demand && file.is_conditional());
+    let (later, now): (Vec<&InstructionFile>, Vec<&InstructionFile>) = files
+        .iter()
+        .copied()
+        .partition(|file| on_demand && file.is_conditional());
     for given in bounded(now, bounds, warnings) {
         text.push_str(&given.block());
     }
@@ -120,9 +126,14 @@ fn cut(text: &str, most: u64) -> (&str, u64) {
     // The share is an estimate, so that it may have to be taken again.
     while tokens > most {
         let share = shown.len() as u128 * u128::from(most) / u128::from(tokens.max(1));
-        let bytes = usize::try_from(share).unwrap_or(0).min(shown.len().saturating_sub(1));
+        let bytes = usize::try_from(share)
+            .unwrap_or(0)
+            .min(shown.len().saturating_sub(1));
         let end = up_to(shown, bytes);
-        shown = end.rfind('\n').and_then(|line| end.get(..line)).unwrap_or(end);
+        shown = end
+            .rfind('\n')
+            .and_then(|line| end.get(..line))
+            .unwrap_or(end);
         tokens = tokens::count(shown);
         if shown.is_empty() {
             return ("", 0);
@@ -147,7 +158,10 @@ mod tests {
         let whole = tokens::count(&text);
         assert_eq!(cut(&text, whole), (text.as_str(), whole));
         let (shown, tokens) = cut(&text, whole / 2);
-        assert!(tokens <= whole / 2 && tokens > whole / 4, "{tokens} of {whole}");
+        assert!(
+            tokens <= whole / 2 && tokens > whole / 4,
+            "{tokens} of {whole}"
+        );
         assert!(shown.ends_with("six"), "{shown}");
         assert_eq!(cut(&text, 0), ("", 0));
         let (shown, tokens) = cut(&"ü".repeat(5_000), 10);

@@ -154,8 +154,13 @@ pub(super) async fn instructions_of_session(
     let session = context.session(&params.session_id)?;
     let lookup = session.view(|view| (view.instruction_lookup)()).await?;
     let files = look(move || lookup.files()).await?;
+    // Only what is found without a session says which project it belongs to.
+    let sources = files.into_iter().map(|file| Instruction {
+        project_path: None,
+        ..source(file)
+    });
     Ok(Instructions {
-        sources: files.into_iter().map(source).collect(),
+        sources: sources.collect(),
     })
 }
 
