@@ -13,6 +13,7 @@ mod effects;
 mod files;
 mod fleet;
 mod hooks;
+mod instructions;
 pub mod join;
 mod journal;
 pub mod mcp;

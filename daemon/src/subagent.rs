@@ -16,6 +16,7 @@ mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod left;
+pub mod memory;
 mod message;
 mod order;
 mod output;

@@ -73,6 +73,13 @@ pub struct SessionOptions {
     pub instruction_directories: Option<Vec<String>>,
     /// Leaves out the instructions of the project and of the user.
     pub skip_custom_instructions: Option<bool>,
+    /// The files of instructions that the session does not use, by their paths.
+    pub disabled_instruction_sources: Option<Vec<String>>,
+    /// Instructions that the client gives as text.
+    pub organization_custom_instructions: Option<String>,
+    /// Whether instructions for certain files, and those of folders below, follow when such a file is
+    /// used; on by default.
+    pub enable_on_demand_instruction_discovery: Option<bool>,
     /// Directories whose skills the session has in addition to those that it discovers.
     pub skill_directories: Option<Vec<String>>,
     /// The skills that the session does not use.
@@ -154,6 +161,9 @@ impl SessionOptions {
             enable_file_hooks,
             instruction_directories,
             skip_custom_instructions,
+            disabled_instruction_sources,
+            organization_custom_instructions,
+            enable_on_demand_instruction_discovery,
             skill_directories,
             disabled_skills,
             enable_skills,

@@ -194,7 +194,7 @@ async fn instructions_of_the_project_and_of_named_folders_reach_the_model() {
     write(
         &daemon,
         "extra/.github/instructions/a.instructions.md",
-        "---\napplyTo: '*.rs'\n---\nEXTRA RULE",
+        "---\napplyTo: '**'\n---\nEXTRA RULE",
     );
     let system = || daemon.script().last_request().messages()[0].clone();
     let app = daemon.file("app");
@@ -207,7 +207,7 @@ async fn instructions_of_the_project_and_of_named_folders_reach_the_model() {
         text.contains("PROJECT RULE") && text.contains("EXTRA RULE"),
         "{text}"
     );
-    assert!(text.contains("applies_to=\"*.rs\""), "{text}");
+    assert!(text.contains("applies_to=\"**\""), "{text}");
     let mut plain = client
         .create(json!({"workingDirectory": app, "skipCustomInstructions": true}))
         .await;

@@ -11,6 +11,7 @@
 
 mod abort;
 mod abort_own;
+mod agent_memory;
 mod agent_models;
 mod agents_catalogue;
 mod agents_killed;
@@ -47,6 +48,7 @@ mod golden_logs;
 mod hook_files;
 mod hooks;
 mod incomplete;
+mod instructions;
 mod joiners;
 mod killed_commands;
 mod large_answers;
@@ -90,6 +92,7 @@ mod settings_rules;
 mod shell_policy;
 mod shells;
 mod silent_strangers;
+mod skill_files;
 mod skills;
 mod slow_reader;
 mod stopped_by_users;

@@ -50,6 +50,7 @@ use super::policy::planning::{Planning, ToolClaim};
 use super::policy::restrict::keep_to_looking;
 use super::policy::settings::SettingsRules;
 use super::state::{State, TurnKey};
+use super::texts::instructions::InstructionText;
 use super::todos::TodoInput;
 use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion};
 
@@ -280,6 +281,11 @@ pub enum Command {
     HooksNoted {
         context: Vec<String>,
         ended: Vec<HookEnd>,
+    },
+    /// There are instructions for files that a call used.
+    InstructionsFound {
+        call: ToolCallId,
+        files: Vec<InstructionText>,
     },
     ToolFinished {
         turn: TurnKey,

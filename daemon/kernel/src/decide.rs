@@ -14,6 +14,7 @@ mod form;
 mod guard_folders;
 mod guards;
 mod hooks;
+mod instructions;
 mod life;
 pub mod limits;
 mod model_switch;
@@ -177,6 +178,9 @@ pub fn decide(
             ended,
         } => Ok(hooks::permission(state, *asked, verdict, ended, env)),
         Command::HooksNoted { context, ended } => Ok(hooks::noted(context, ended)),
+        Command::InstructionsFound { call, files } => {
+            Ok(instructions::apply_now(state, call, files))
+        }
         Command::StopAnswered(answered) => Ok(hooks::stop_answered(state, answered, env)),
         Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
         Command::AssessAgain(again) => Ok(tools::assess_again(state, *again)),

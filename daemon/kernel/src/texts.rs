@@ -6,6 +6,7 @@ mod agent;
 mod autopilot;
 pub mod compaction;
 pub(crate) mod fleet;
+pub mod instructions;
 mod notice;
 mod permission;
 mod planning;

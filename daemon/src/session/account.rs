@@ -53,12 +53,7 @@ fn counted(state: &State, tools: &[ToolSpec], services: &Services) -> CountedTok
 impl Actor {
     /// Returns the size of the next request of the session and what its model takes.
     pub(super) fn request_facts(&self) -> RequestFacts {
-        let model = self.state.model_in_force().unwrap_or_default().to_owned();
-        let known = self.window.as_ref().filter(|(of, _)| *of == model);
-        let window = match known {
-            Some((_, window)) => *window,
-            None => window(&self.route(), &model),
-        };
+        let (model, window) = self.model_window();
         let size = &self.state.context_size;
         let counted = match size.last_counted() {
             // The system message and the tools are those of the last request, nearly always.
@@ -76,6 +71,22 @@ impl Actor {
             overflowed: self.state.has_overflowed(window.prompt_limit()),
             model,
         }
+    }
+
+    /// Returns the model in force and what it takes.
+    fn model_window(&self) -> (String, ContextWindow) {
+        let model = self.state.model_in_force().unwrap_or_default().to_owned();
+        let known = self.window.as_ref().filter(|(of, _)| *of == model);
+        let window = match known {
+            Some((_, window)) => *window,
+            None => window(&self.route(), &model),
+        };
+        (model, window)
+    }
+
+    /// Returns how many tokens the model in force takes.
+    pub(super) fn context_limit(&self) -> u64 {
+        self.model_window().1.limit
     }
 
     /// Counts the next request of the session.

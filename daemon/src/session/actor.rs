@@ -16,6 +16,7 @@ use super::clients::Clients;
 use super::clients::attach::PendingWork;
 use super::files::FileWriter;
 use super::hooks::SessionHooks;
+use super::instructions::SessionInstructions;
 use super::journal;
 use super::mcp::SessionMcp;
 use super::questions::QuestionWaiters;
@@ -69,6 +70,7 @@ pub(super) struct Actor {
     pub(super) file_masks: FileMasks,
     pub(super) subagents: SessionSubagents,
     pub(super) skills: SessionSkills,
+    pub(super) instructions: SessionInstructions,
     /// The model calls of this session and the sub-agents below it, if it is at the top.
     pub(super) budget: Arc<TreeBudget>,
     /// The model call whose usage is about to be stored.
@@ -131,6 +133,7 @@ impl Actor {
             file_masks,
             subagents: SessionSubagents::new(&id, &services, &sessions, &mailbox),
             skills: SessionSkills::default(),
+            instructions: SessionInstructions::default(),
             sql: SqlCell::new(services.session_folder(&id)),
             clients: Clients::new(id.clone()),
             state: State::new(id),

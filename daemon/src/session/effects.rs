@@ -17,6 +17,7 @@ use super::Message;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::hooks::{SelectedAgentHooks, report_found};
+use super::instructions;
 use super::mcp::look_and_start;
 use super::skills;
 use super::subagents::roster::RosterLookup;
@@ -230,6 +231,7 @@ impl Actor {
     ) -> PrepareInput {
         let tools = self.toolset();
         let gone = self.running.tools_gone(&tools.client_names());
+        let given_instructions = self.given_instructions(&messages);
         PrepareInput {
             messages,
             now: self.services.clock.now(),
@@ -251,6 +253,8 @@ impl Actor {
             hooks,
             skills: self.skills_view(),
             task_skill: self.task_skill(),
+            instructions: self.instruction_lookup(),
+            given_instructions,
         }
     }
 
@@ -371,9 +375,10 @@ async fn prepared(
         }
     };
     let (prepared, (), ()) = tokio::join!(prepare::prepare(input), looked_up, servers);
-    let (prepared, problems) = prepared?;
-    let news = lookups.skill_cell.new_problems(problems);
+    let (prepared, notices) = prepared?;
+    let news = lookups.skill_cell.new_problems(notices.skills);
     skills::report(news, &reporter).await;
+    instructions::report_warnings(notices.instructions, &reporter).await;
     Ok(prepared)
 }
 

@@ -20,6 +20,7 @@ use crate::subagent::Subagents;
 use crate::subagent::definitions::Roster;
 use crate::tool::capture::{Captures, Workspace};
 use crate::tool::mcp::McpTasks;
+use crate::turn::instructions::InstructionLookup;
 use crate::turn::route::Route;
 use loopd_exec::shells::{CommandContext, Shells};
 use loopd_kernel::model::ToolSpec;
@@ -59,6 +60,8 @@ pub struct View<'a> {
     pub skills: &'a dyn Fn() -> SkillView,
     pub skill_lookup: &'a dyn Fn() -> Option<SkillLookup>,
     pub skill_cell: &'a SkillCell,
+    /// Returns what finds the instructions of the session.
+    pub instruction_lookup: &'a dyn Fn() -> InstructionLookup,
     pub command_context: &'a dyn Fn() -> CommandContext,
     /// Where earlier versions of files are kept, and where the session works.
     pub captures: &'a dyn Fn() -> (Captures, Workspace),
@@ -95,6 +98,7 @@ impl Actor {
         let roster = || self.subagents.roster();
         let skills = || self.skills_view();
         let skill_lookup = || self.skill_lookup();
+        let instruction_lookup = || self.instruction_lookup();
         // Who asks for the secrets is about to run something whose output may go to a file.
         let redaction = || {
             let redaction = self.redaction();
@@ -125,6 +129,7 @@ impl Actor {
             skills: &skills,
             skill_lookup: &skill_lookup,
             skill_cell: &self.skills.cell,
+            instruction_lookup: &instruction_lookup,
             command_context: &command_context,
             captures: &captures,
             audience: self.clients.audience(),

@@ -235,6 +235,7 @@ impl ParentSession for House {
                 settings: AgentSettings::default(),
                 roster: Arc::new(load(&RosterInput::default())),
                 slots: self.0.slots.clone(),
+                user_home: None,
             },
         });
         std::future::ready(Ok(spawner)).boxed()

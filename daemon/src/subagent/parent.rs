@@ -1,6 +1,7 @@
 //! The interface of the parent for its sub-agents. `session` implements the traits; tests may, too.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -91,6 +92,8 @@ pub struct ParentSnapshot {
     pub roster: Arc<Roster>,
     /// The slots of the tree of sub-agents that the session belongs to.
     pub slots: Slots,
+    /// The home directory of the user, if the launch has one.
+    pub user_home: Option<PathBuf>,
 }
 
 impl ParentSnapshot {

@@ -2,7 +2,7 @@
 //!
 //! The plan depends only on the order, on one snapshot of the parent and on the reachable models.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loopd_proto::event::agent::{Profile, Stance};
 use loopd_proto::event::task::Execution;
@@ -10,8 +10,9 @@ use loopd_proto::id::TaskId;
 use loopd_proto::run_scope::ToolLimits;
 
 use super::definitions::model::{Choice, Wish, choose};
-use super::definitions::{AskedBy, is_same};
+use super::definitions::{self, AskedBy, is_same};
 use super::error::PlanRefusal;
+use super::memory;
 use super::order::{GENERAL, Isolation, SubagentOrder, SubagentPlan};
 use super::parent::{ParentSnapshot, ReachableModels};
 use crate::discovery::agents::{self, AgentDefinition, AgentOrigin, ModelPolicy, PermissionMode};
@@ -76,11 +77,21 @@ async fn named(
     } else {
         Execution::Sync
     };
+    let memory = agent.memory.and_then(|scope| {
+        let root = definitions::project_root(Path::new(&parent.cwd));
+        memory::folder(scope, &agent.name, &root, parent.user_home.as_deref())
+    });
     let profile = Profile {
         agent_type: agent.name.clone(),
         display_name: own_name(order).unwrap_or(&agent.name).to_owned(),
         prompt: agent.prompt.clone(),
-        tools: agent.tools.clone(),
+        tools: agent.tools.clone().map(|mut tools| {
+            let missing = memory::TOOLS.into_iter().filter(|_| memory.is_some());
+            let missing = missing.filter(|tool| !tools.iter().any(|it| it == tool));
+            let missing: Vec<String> = missing.map(str::to_owned).collect();
+            tools.extend(missing);
+            tools
+        }),
         disallowed_tools: agent.disallowed_tools.clone(),
         run_tools: order.tools.clone(),
         limits: limits(parent, order),
@@ -91,6 +102,7 @@ async fn named(
         fork: false,
         worktree: None,
         copied: Vec::new(),
+        memory: memory.map(|folder| folder.to_string_lossy().into_owned()),
     };
     let effort = agent.effort.as_ref().or(parent.reasoning_effort.as_ref());
     Ok(SubagentPlan {

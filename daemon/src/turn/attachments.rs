@@ -2,21 +2,55 @@
 //!
 //! Recorded conversations depend on the exact form of this text.
 
+mod references;
+
 use std::path::PathBuf;
 
+use base64::Engine as _;
 use loopd_proto::attachment::{Attachment, LineRange};
 use tokio::io::AsyncReadExt;
 
 use crate::regular_file;
+use references::Reference;
 
 /// Line counting stops after this many bytes; a more exact count of a longer file has no use.
 const COUNT_LIMIT: usize = 8 * 1024 * 1024;
+
+/// The longest text of a blob, in bytes of base64.
+const LONGEST_BLOB: usize = 256 * 1024;
+/// What the model is told about agents that a message names.
+const AGENTS_WANTED: &str = "The user wants these agents to do the work; start them with the tool `task`, and give them all \
+                             that they need to know:";
+
+/// Returns whether the bytes of a blob are given to the model beside the text.
+fn goes_beside(mime_type: &str) -> bool {
+    mime_type.starts_with("image/") || mime_type == "application/pdf"
+}
+
+/// Returns the text of a blob that is one.
+fn blob_text(data: &str, mime_type: &str) -> Option<String> {
+    let known = [
+        "application/json",
+        "application/xml",
+        "application/yaml",
+        "application/toml",
+    ];
+    if !mime_type.starts_with("text/") && !known.contains(&mime_type) || data.len() > LONGEST_BLOB {
+        return None;
+    }
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(data)
+        .ok()?;
+    String::from_utf8(bytes).ok()
+}
 
 /// Puts the attachments before and after the prompt.
 pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
     let mut before = String::new();
     let mut files = Vec::new();
     let mut references = Vec::new();
+    let (mut resources, mut agents) = (Vec::new(), Vec::new());
+    let (mut blocks, mut not_shown) = (Vec::new(), Vec::new());
     for attachment in attachments {
         match attachment {
             Attachment::File {
@@ -50,13 +84,48 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
             } => references.push(format!(
                 "#{number} - {title} [{reference_type}] [{state}] ({url})"
             )),
-            // The bytes of a blob go beside the text. Unknown kinds are for other clients.
-            Attachment::Blob { .. } | Attachment::Other(_) => {}
+            // The bytes of images and documents go beside the text.
+            Attachment::Blob { mime_type, .. } if goes_beside(mime_type) => {}
+            Attachment::Blob {
+                data,
+                mime_type,
+                display_name,
+            } => {
+                let name = display_name.as_deref().unwrap_or("without a name");
+                match blob_text(data, mime_type) {
+                    Some(text) => blocks.push(format!(
+                        "<attached_text name={name:?} type={mime_type:?}>\n{text}\n</attached_text>"
+                    )),
+                    None => not_shown.push(format!(
+                        "* {name}: bytes of the type {mime_type} cannot be shown"
+                    )),
+                }
+            }
+            Attachment::Other(value) => match references::read(value) {
+                Reference::Github(line) => references.push(line),
+                Reference::Resource(line) => resources.push(format!("* {line}")),
+                Reference::Agent(name) => agents.push(format!("* {name}")),
+                Reference::Block(text) => blocks.push(text),
+                Reference::NotShown(why) => not_shown.push(format!("* {why}")),
+            },
         }
     }
     let mut text = before;
     text.push_str(prompt);
-    for (tag, lines) in [("tagged_files", &files), ("github_references", &references)] {
+    if !agents.is_empty() {
+        agents.insert(0, AGENTS_WANTED.to_owned());
+    }
+    for block in blocks {
+        text.push_str("\n\n\n\n");
+        text.push_str(&block);
+    }
+    for (tag, lines) in [
+        ("tagged_files", &files),
+        ("github_references", &references),
+        ("resources", &resources),
+        ("mentioned_agents", &agents),
+        ("attachments_not_shown", &not_shown),
+    ] {
         if !lines.is_empty() {
             let block = format!("\n\n\n\n<{tag}>\n{}\n</{tag}>", lines.join("\n"));
             text.push_str(&block);

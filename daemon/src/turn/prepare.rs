@@ -14,7 +14,7 @@ use loopd_proto::session::{Mode, SectionAction, SessionOptions};
 use loopd_proto::time::Timestamp;
 
 use super::attachments;
-use super::instructions;
+use super::instructions::InstructionLookup;
 use super::prompt::{self, PromptInput, Sections};
 use super::route::Route;
 use super::skills;
@@ -23,6 +23,7 @@ use crate::discovery::Host;
 use crate::hook::{HookContext, PromptEnd};
 use crate::skill::SkillView;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
+use crate::subagent::memory;
 use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
 use loopd_kernel::hook::PROMPT_BLOCKED;
 use loopd_kernel::policy::planning::Planning;
@@ -56,6 +57,18 @@ pub struct PrepareInput {
     pub skills: SkillView,
     /// The skill that the session was started to carry out, if its first message is prepared.
     pub task_skill: Option<ScopedSkill>,
+    pub instructions: InstructionLookup,
+    /// The files whose instructions the conversation has already.
+    pub given_instructions: Vec<String>,
+}
+
+/// What people should be told about files.
+#[derive(Debug, Default)]
+pub struct PrepareNotices {
+    /// What is wrong with the skills of the agent.
+    pub skills: Vec<String>,
+    /// What is wrong with instructions.
+    pub instructions: Vec<String>,
 }
 
 /// The hooks around prompts.
@@ -65,9 +78,8 @@ pub struct PromptHooks {
     pub begins: Option<&'static str>,
 }
 
-/// Prepares the messages; changes nothing outside its result. Returns what is wrong with the skills of
-/// the agent, too.
-pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, Vec<String>), ModelFailure> {
+/// Prepares the messages; changes nothing outside its result.
+pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotices), ModelFailure> {
     let hooks = input.hooks.take();
     let mut said = PromptEnd::default();
     if let Some(hooks) = &hooks {
@@ -104,10 +116,16 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, Vec<String>),
     }
     let agent = selected_agent(&input).await;
     let own = skills::of_agent(&input, agent.as_ref()).await;
+    let mut notices = PrepareNotices {
+        skills: own.problems,
+        instructions: Vec::new(),
+    };
     let system = match input.system.clone() {
         Some(system) => system,
-        None => system_message(&input, &model, agent.as_ref(), &own.loaded).await,
+        None => system_message(&input, &model, agent.as_ref(), &own.loaded, &mut notices).await,
     };
+    said.context
+        .extend(attached_instructions(&input, &mut notices).await);
     let prepared = Prepared {
         messages,
         model,
@@ -120,7 +138,32 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, Vec<String>),
         skills: loaded,
         preloaded: own.loaded,
     };
-    Ok((prepared, own.problems))
+    Ok((prepared, notices))
+}
+
+/// Returns the instructions for the files that are attached, as far as the conversation does not have
+/// them.
+async fn attached_instructions(
+    input: &PrepareInput,
+    notices: &mut PrepareNotices,
+) -> Option<String> {
+    let attachments = input
+        .messages
+        .iter()
+        .flat_map(|message| &message.attachments);
+    let used = attachments.filter_map(|attachment| attachment.path());
+    let used: Vec<PathBuf> = used.map(|path| Path::new(&input.cwd).join(path)).collect();
+    if !input.instructions.may_be_near(&used) {
+        return None;
+    }
+    let lookup = input.instructions.clone();
+    let reading = tokio::task::spawn_blocking(move || lookup.near(&used)).await;
+    let (mut files, warnings) = reading
+        .inspect_err(|error| tracing::error!(%error, "the instructions could not be looked for"))
+        .ok()?;
+    notices.instructions.extend(warnings);
+    files.retain(|file| !input.given_instructions.contains(&file.path));
+    (!files.is_empty()).then(|| texts::instructions::following(&files))
 }
 
 impl PromptHooks {
@@ -180,7 +223,16 @@ async fn system_message(
     model: &str,
     agent: Option<&SelectedAgent>,
     skills: &[SkillInvoked],
+    notices: &mut PrepareNotices,
 ) -> String {
+    if let Some(config) = &input.options.system_message
+        && config.mode.as_deref() == Some("replace")
+    {
+        return config.content.clone().unwrap_or_default();
+    }
+    let own_prompt = prompt_with_memory(input).await.unwrap_or_default();
+    let instructions = input.instructions.clone().section().await;
+    notices.instructions.extend(instructions.warnings);
     let skills: Vec<String> = skills.iter().map(skill_text).collect();
     let sections = prompt::sections(&PromptInput {
         cwd: &input.cwd,
@@ -189,20 +241,19 @@ async fn system_message(
         mode: input.mode,
         planning: input.planning,
         agent_prompt: match &input.profile {
+            Some(_) if !own_prompt.is_empty() => Some(own_prompt.as_str()),
             Some(profile) => Some(profile.prompt.as_str()),
             None => agent.map(|agent| agent.prompt.as_str()),
         },
         skills: &skills.join("\n\n"),
         works_for_another: input.profile.is_some(),
-        instructions: instructions::text(&input.options, &input.cwd, &input.route.services.home)
-            .await,
+        instructions: instructions.text,
     });
     let Some(config) = &input.options.system_message else {
         return sections.text();
     };
     let content = config.content.as_deref().unwrap_or_default();
     match config.mode.as_deref().unwrap_or("append") {
-        "replace" => content.to_owned(),
         "customize" => {
             let mut sections = sections;
             let mut wanted = BTreeMap::new();
@@ -266,6 +317,17 @@ async fn selected_agent(input: &PrepareInput) -> Option<SelectedAgent> {
         tracing::error!(%error, "the agents could not be looked for");
         None
     })
+}
+
+/// Returns the prompt of a sub-agent that has a memory, with what it is told about that.
+async fn prompt_with_memory(input: &PrepareInput) -> Option<String> {
+    let profile = input.profile.as_ref()?;
+    let folder = PathBuf::from(profile.memory.as_ref()?);
+    let reading = tokio::task::spawn_blocking(move || memory::prompt(&folder)).await;
+    let memory = reading
+        .inspect_err(|error| tracing::error!(%error, "the memory of an agent could not be read"))
+        .ok()?;
+    Some(format!("{}\n\n{memory}", profile.prompt))
 }
 
 /// Returns the text of a skill as models read it.

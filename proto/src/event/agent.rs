@@ -57,6 +57,8 @@ pub struct Profile {
     /// The top folder that was copied, under the names by which rules may know it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copied: Vec<String>,
+    /// The folder in which it keeps its memory.
+    pub memory: Option<String>,
 }
 
 /// How an agent treats tool calls that need a permission. Never allows more than its parent does.

@@ -154,6 +154,10 @@ pub enum InstructionKind {
     Model,
     /// A file of `.github/instructions`.
     Vscode,
+    /// A file of a folder below that of the session.
+    NestedAgents,
+    /// A file that another one imports.
+    ChildInstructions,
 }
 
 /// Where instructions come from.
@@ -162,6 +166,8 @@ pub enum InstructionKind {
 pub enum InstructionLocation {
     User,
     Repository,
+    /// A folder between the root of the repository and that of the session.
+    WorkingDirectory,
 }
 
 #[skip_serializing_none]

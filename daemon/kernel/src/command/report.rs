@@ -63,6 +63,7 @@ impl Command {
             | Self::HooksAnswered { .. }
             | Self::StopAnswered(_)
             | Self::HooksNoted { .. }
+            | Self::InstructionsFound { .. }
             | Self::ToolFinished { .. }
             | Self::AnswerPermission { .. }
             | Self::GuardDenied(..)

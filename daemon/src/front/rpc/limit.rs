@@ -92,6 +92,12 @@ pub(super) fn system_message(config: &SystemMessageConfig) -> Result<(), RpcErro
     at_most("systemMessage", bytes, SYSTEM_MESSAGE)
 }
 
+/// Checks instructions that a client gives as text.
+pub(super) fn instructions(text: Option<&str>) -> Result<(), RpcError> {
+    let bytes = text.map_or(0, str::len);
+    at_most("organizationCustomInstructions", bytes, SYSTEM_MESSAGE)
+}
+
 pub(super) fn rules(member: &str, rules: &[PermissionRule]) -> Result<(), RpcError> {
     count(member, rules.len(), RULES)?;
     for (at, rule) in rules.iter().enumerate() {

@@ -17,7 +17,9 @@ use crate::tool::source::ResolvedTool;
 use crate::tool::{AssessContext, DynTool, Partial, ShellLookup, ToolContext, Web, task, todo};
 use crate::turn::argument_limit::refused_arguments;
 use crate::turn::tool_call::{self, CallInput};
-use loopd_kernel::command::{AssessAgain, Assessed, CallNeed, CallOutcome, Command};
+use loopd_kernel::command::{
+    AssessAgain, Assessed, CallNeed, CallOutcome, CallStatusReport, Command,
+};
 use loopd_kernel::hook::HookVerdict;
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::policy;
@@ -232,6 +234,7 @@ impl Actor {
         let waits = tool.as_ref().is_some_and(|tool| tool.waits_for_agents());
         let hooks = self.reviewer(&reviewed, None);
         let captures = hooks.is_some().then(|| self.captures());
+        let nearby = self.instructions_near(&id, input.grant.request());
         let reporter = self.reporter();
         let turn_before = self.todo_calls_before(&id, origin);
         let work = Work::new(
@@ -246,6 +249,10 @@ impl Actor {
                         CallOutcome::failure("failure", texts::tool_is_gone(&input.call.name))
                     }
                 };
+                if let Some(nearby) = nearby.filter(|_| outcome.status == CallStatusReport::Success)
+                {
+                    nearby.report(&reporter).await;
+                }
                 let Some(context) = hooks else {
                     return Some(finished(turn, id, outcome));
                 };

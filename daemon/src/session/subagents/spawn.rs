@@ -4,6 +4,7 @@
 //! what the parent has handed down since.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -31,6 +32,7 @@ use crate::session::{Message, SessionHandle};
 use crate::subagent::child::{Child, RunLink};
 use crate::subagent::definitions::AskedBy;
 use crate::subagent::definitions::refresh::RosterCell;
+use crate::subagent::memory;
 use crate::subagent::parent::{ChildSpawner, ParentSession, ParentSnapshot, ReachableModels};
 use crate::subagent::{ChildError, ParentEnded, SpawnSpec, Subagents, SubagentsSetup};
 use crate::turn::route::Route;
@@ -136,6 +138,7 @@ impl Actor {
                 subagents,
                 roster: self.subagents.roster(),
                 slots: tree.slots.clone(),
+                user_home: variable("HOME").map(PathBuf::from),
             },
             inheritance,
             tree,
@@ -242,6 +245,13 @@ impl ChildSpawner for SessionSpawner {
                     ..spec.plan.profile.clone()
                 },
             };
+            if let Some(folder) = spec.plan.profile.memory.clone() {
+                let made = tokio::task::spawn_blocking(move || memory::make(folder.as_ref()));
+                // The agent works without it, and its prompt says that there is nothing in it.
+                if let Ok(Err(error)) = made.await {
+                    tracing::warn!(%error, "the folder for the memory of an agent cannot be made");
+                }
+            }
             let handle = if spec.plan.profile.fork {
                 self.fork(&spec, subagent).await?
             } else {

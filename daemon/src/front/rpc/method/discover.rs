@@ -16,7 +16,6 @@ use crate::discovery::{Discovered, Host, Problem, agents, instructions, mcp};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::trust::project_root;
-use crate::turn::instructions::{given, places_of};
 
 /// How many folders one request may name.
 const MOST_PLACES: usize = 100;
@@ -153,12 +152,15 @@ pub(super) async fn instructions_of_session(
     params: Of,
 ) -> Result<Instructions, RpcError> {
     let session = context.session(&params.session_id)?;
-    let home = context.app.services.home.clone();
-    let places = session.state(move |state| places_of(&state.options, &state.cwd, &home));
-    let places = places.await?;
-    let files = look(move || given(&places)).await?;
+    let lookup = session.view(|view| (view.instruction_lookup)()).await?;
+    let files = look(move || lookup.files()).await?;
+    // Only what is found without a session says which project it belongs to.
+    let sources = files.into_iter().map(|file| Instruction {
+        project_path: None,
+        ..source(file)
+    });
     Ok(Instructions {
-        sources: files.into_iter().map(source).collect(),
+        sources: sources.collect(),
     })
 }
 

@@ -1,7 +1,6 @@
 //! Lists the files that people left for agents and that cannot be used.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use loopd_proto::params::discovery::{FileProblem, Problems, ProblemsParams};
 use loopd_proto::session::SessionOptions;
@@ -11,6 +10,7 @@ use super::builtin;
 use super::discover::{host, look, mcp_places, places, shown};
 use super::file_commands::{self, CommandPlaces};
 use super::model::route_of_launch;
+use crate::discovery::project_folders::project_folders;
 use crate::discovery::skills::{self, SkillPlaces};
 use crate::discovery::{Problem, instructions};
 use crate::front::rpc::context::Context;
@@ -45,13 +45,11 @@ pub(super) async fn list(context: Context, params: ProblemsParams) -> Result<Pro
     let named_skills = skills::named_by_environment(launch.env());
     let catalog = context.app.services.catalog.clone();
     let (mut found, roster) = look(move || {
-        let mut projects: Vec<PathBuf> = vec![cwd.clone(), project.clone()];
-        // The root of a project is often the folder itself.
-        projects.dedup();
         let mut roster = definitions::load(&agents);
         roster.check_tools(&catalog.names());
         let mut problems = roster.problems().to_vec();
-        let places = instructions::places(Some(&host), &projects);
+        let folders = project_folders(&cwd, &project);
+        let places = instructions::session_places(Some(&host), &project, &folders, &[]);
         problems.extend(instructions::discover(&places).problems);
         let places = SkillPlaces {
             host: Some(host.clone()),

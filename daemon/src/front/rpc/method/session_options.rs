@@ -37,6 +37,7 @@ pub(super) fn check(options: &SessionOptions) -> Result<(), RpcError> {
     for folder in options.additional_directories.iter().flatten() {
         check_absolute("additionalDirectories", folder)?;
     }
+    limit::instructions(options.organization_custom_instructions.as_deref())?;
     limit::tool_names("availableTools", options.available_tools.as_deref())?;
     limit::tool_names("excludedTools", options.excluded_tools.as_deref())
 }
