@@ -41,10 +41,7 @@ fn parameters(header: &str) -> Vec<(&str, String)> {
     let mut rest = header;
     while let Some(at) = rest.find('=') {
         let (before, after) = rest.split_at(at);
-        let name = before
-            .rsplit([' ', ',', '\t'])
-            .next()
-            .unwrap_or_default();
+        let name = before.rsplit([' ', ',', '\t']).next().unwrap_or_default();
         let after = after.get(1..).unwrap_or_default();
         let (value, left) = match after.strip_prefix('"') {
             Some(quoted) => unquoted(quoted),
@@ -89,13 +86,13 @@ mod tests {
         let read = Challenge::read(header);
         assert_eq!(read.error.as_deref(), Some("invalid_token"));
         assert_eq!(read.scope, None);
+        assert_eq!(Challenge::read("Basic realm=\"x\""), Challenge::default());
         assert_eq!(
-            Challenge::read("Basic realm=\"x\""),
-            Challenge::default()
+            Challenge::read("Bearer scope=\"open"),
+            Challenge {
+                scope: Some("open".to_owned()),
+                ..Challenge::default()
+            }
         );
-        assert_eq!(Challenge::read("Bearer scope=\"open"), Challenge {
-            scope: Some("open".to_owned()),
-            ..Challenge::default()
-        });
     }
 }

@@ -113,6 +113,11 @@ pub(super) async fn make_known(
     if let Some(document) = as_what.document
         && server.takes_documents
     {
+        if !document.starts_with("https://") {
+            return Err(OauthError::Unusable(
+                "the address of the description of this program has to be https".to_owned(),
+            ));
+        }
         return Ok(Client {
             id: document.to_owned(),
             secret: None,
@@ -191,7 +196,11 @@ async fn register(
     Ok(Client {
         id,
         // Without a secret there is nothing to prove.
-        auth: if secret.is_some() { auth } else { ClientAuth::None },
+        auth: if secret.is_some() {
+            auth
+        } else {
+            ClientAuth::None
+        },
         secret,
         origin: ClientOrigin::Registered,
         redirect_uri: as_what.redirect_uri.to_owned(),

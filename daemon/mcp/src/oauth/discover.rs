@@ -274,7 +274,10 @@ mod tests {
             let places = well_known(&Url::parse(server).unwrap(), "x");
             places.iter().map(|it| it.to_string()).collect::<Vec<_>>()
         };
-        let both = ["https://a.example/.well-known/x/mcp", "https://a.example/.well-known/x"];
+        let both = [
+            "https://a.example/.well-known/x/mcp",
+            "https://a.example/.well-known/x",
+        ];
         assert_eq!(places("https://a.example/mcp?q=1"), both);
         assert_eq!(places("https://a.example/"), both[1..]);
     }

@@ -276,7 +276,8 @@ fn login(
 
 fn server_url(text: &str) -> Result<Url, OauthError> {
     let url = Url::parse(text);
-    let url = url.map_err(|error| OauthError::Unusable(format!("the address of the server: {error}")))?;
+    let url =
+        url.map_err(|error| OauthError::Unusable(format!("the address of the server: {error}")))?;
     if url.scheme() == "https" || address::is_here(&url) {
         return Ok(url);
     }

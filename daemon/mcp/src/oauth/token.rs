@@ -59,10 +59,7 @@ pub(super) async fn request(
             form.push(("client_id", &client.id));
             form.push(("client_secret", secret));
         }
-        (
-            ClientAuth::None | ClientAuth::ClientSecretBasic | ClientAuth::ClientSecretPost,
-            None,
-        )
+        (ClientAuth::None | ClientAuth::ClientSecretBasic | ClientAuth::ClientSecretPost, None)
         | (ClientAuth::None, Some(_)) => form.push(("client_id", &client.id)),
     }
     let answer = web::post_form(http, endpoint, &form, authorization).await?;
@@ -86,13 +83,16 @@ fn refused(answered: &Map<String, Value>, status: u16) -> OauthError {
         },
         Some(code) => OauthError::Passing(format!("the authorization server says {}", short(code))),
         // Something in between answered, which says nothing about the token.
-        None => OauthError::Passing(format!("the authorization server answers with HTTP {status}")),
+        None => OauthError::Passing(format!(
+            "the authorization server answers with HTTP {status}"
+        )),
     }
 }
 
 fn read(answered: &Map<String, Value>, now_ms: u64) -> Result<Granted, OauthError> {
     let text = |name: &str| answered.get(name).and_then(Value::as_str);
-    let unusable = |what: &str| OauthError::Unusable(format!("the authorization server gave {what}"));
+    let unusable =
+        |what: &str| OauthError::Unusable(format!("the authorization server gave {what}"));
     let kind = text("token_type").unwrap_or("Bearer");
     if !kind.eq_ignore_ascii_case("bearer") {
         return Err(unusable("a token of a type other than Bearer"));

@@ -78,8 +78,9 @@ pub(super) async fn post_form(
     form: &[(&str, &str)],
     authorization: Option<HeaderValue>,
 ) -> Result<Answer, OauthError> {
-    let mut body = url::form_urlencoded::Serializer::new(String::new());
-    body.extend_pairs(form);
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(form)
+        .finish();
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
@@ -88,7 +89,7 @@ pub(super) async fn post_form(
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
     }
-    post(http, url, headers, body.finish().into()).await
+    post(http, url, headers, body.into()).await
 }
 
 /// Sends a JSON object.
