@@ -24,7 +24,7 @@ const OFFLINE: &str = "offline_access";
 #[serde(rename_all = "camelCase")]
 pub struct Login {
     pub issuer: String,
-    token_endpoint: Url,
+    token_endpoint: String,
     /// What the tokens are for, if the server describes itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resource: Option<String>,
@@ -245,7 +245,11 @@ impl Login {
         if let Some(resource) = &self.resource {
             form.push(("resource", resource));
         }
-        token::request(http, &self.token_endpoint, &self.client, &form, now_ms).await
+        let endpoint = Url::parse(&self.token_endpoint);
+        let endpoint = endpoint.map_err(|error| {
+            OauthError::Unusable(format!("the address for tokens is not valid: {error}"))
+        })?;
+        token::request(http, &endpoint, &self.client, &form, now_ms).await
     }
 
     fn take(&mut self, granted: Granted) {
@@ -265,7 +269,7 @@ fn login(
 ) -> (Login, bool) {
     let login = Login {
         issuer: server.issuer,
-        token_endpoint: server.token_endpoint,
+        token_endpoint: server.token_endpoint.into(),
         resource,
         client,
         scopes,
