@@ -416,6 +416,26 @@ pub(crate) enum McpVerb {
         /// Its name.
         name: String,
     },
+    /// Log in at a server on the network that wants it.
+    ///
+    /// The address to visit is printed and opened in a browser where that is possible. The login is then
+    /// used by all sessions and apps of this home, and renewed by itself. Ctrl-C stops only the waiting:
+    /// the login can be finished in the browser all the same.
+    Login {
+        /// Its name.
+        name: String,
+        /// Log in although there is a login already.
+        #[arg(long)]
+        again: bool,
+        /// Do not open a browser.
+        #[arg(long)]
+        no_browser: bool,
+    },
+    /// Forget the login at a server.
+    Logout {
+        /// Its name.
+        name: String,
+    },
     /// Show what a server wrote beside the protocol in a session.
     Logs {
         /// Its name.

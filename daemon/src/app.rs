@@ -11,6 +11,7 @@ use crate::front::rpc::QueuedCommands;
 use crate::front::rpc::server::Server;
 use crate::front::rpc::{Table, TableError};
 use crate::hook_times::HookTimes;
+use crate::logins::Logins;
 use crate::services::Services;
 use crate::token_cache::TokenCache;
 use crate::tool::catalog::Catalog;
@@ -79,6 +80,7 @@ impl Server {
             home: home.to_path_buf(),
             worktrees: Worktrees::new(home, processes.clone()),
             processes,
+            logins: Logins::new(home, keep_alive.clone()),
             keep_alive,
             hook_times: HookTimes::default(),
             tokens: TokenCache::default(),

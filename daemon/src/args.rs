@@ -88,6 +88,12 @@ pub enum Verb {
         #[arg(long, hide = true, value_name = "PATH")]
         socket: Option<std::path::PathBuf>,
     },
+    /// Use an MCP server as the public conformance tool wants it.
+    #[command(hide = true)]
+    McpConformance {
+        /// The address of the server.
+        url: String,
+    },
 }
 
 /// The log levels that the SDKs know.

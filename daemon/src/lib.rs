@@ -51,6 +51,7 @@ pub mod trust;
 
 pub mod approvals;
 pub mod discovery;
+pub mod logins;
 
 pub mod publish;
 

@@ -16,9 +16,11 @@ use loopd::front::connection::Trust;
 use loopd::front::transport::{local_socket, tcp};
 use loopd::home::watch::HomeWatch;
 use loopd::launch::{Launch, LaunchOptions, private_variables};
+use loopd::mcp::conformance::{self, Scenario};
 #[cfg(target_os = "linux")]
 use loopd_exec::process;
 use loopd_exec::sys;
+use loopd_model::http_client::{HttpClient, HttpSettings};
 use loopd_model::secret::{self, Secret};
 use loopd_proto::daemon_connection::check_timeouts;
 use loopd_proto::home_paths;
@@ -129,12 +131,15 @@ fn run_daemon(serving: impl Future<Output = anyhow::Result<()>>) -> anyhow::Resu
 }
 
 async fn serve_verb(verb: Verb, home: &Path, env: &BTreeMap<String, String>) -> anyhow::Result<()> {
-    let Verb::Serve {
-        idle_timeout,
-        unattended_timeout,
-        background,
-        socket,
-    } = verb;
+    let (idle_timeout, unattended_timeout, background, socket) = match verb {
+        Verb::Serve {
+            idle_timeout,
+            unattended_timeout,
+            background,
+            socket,
+        } => (idle_timeout, unattended_timeout, background, socket),
+        Verb::McpConformance { url } => return mcp_conformance(&url, env).await,
+    };
     let socket = if let Some(socket) = socket {
         socket
     } else {
@@ -153,6 +158,21 @@ async fn serve_verb(verb: Verb, home: &Path, env: &BTreeMap<String, String>) -> 
         let app = App::open(home, Some(&socket)).await?;
         serve(app, home, &socket, env, stay, "loopd listening on ").await
     }
+}
+
+/// Uses an MCP server as the conformance tool wants it, which says in variables what that is.
+async fn mcp_conformance(url: &str, env: &BTreeMap<String, String>) -> anyhow::Result<()> {
+    let variable = |name: &str| env.get(&format!("MCP_CONFORMANCE_{name}")).cloned();
+    let context = variable("CONTEXT").map(|text| serde_json::from_str(&text));
+    let context = context.transpose().context("MCP_CONFORMANCE_CONTEXT")?;
+    let scenario = Scenario {
+        name: variable("SCENARIO").unwrap_or_default(),
+        context: context.unwrap_or_default(),
+        protocol_version: variable("PROTOCOL_VERSION"),
+    };
+    let http = HttpClient::new(HttpSettings::from_environment(env));
+    let done = conformance::run(url, scenario, http).await;
+    done.map_err(anyhow::Error::msg)
 }
 
 /// Runs relay and daemon in one process (`--private`).

@@ -5,6 +5,7 @@
 //! the daemon's own processes and connections, `user_file` changes the user's own file.
 
 mod cell;
+pub mod conformance;
 mod launcher;
 mod lookup;
 mod resolve;

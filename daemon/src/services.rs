@@ -10,6 +10,7 @@ use loopd_store::Store;
 
 use crate::config::Config;
 use crate::hook_times::HookTimes;
+use crate::logins::Logins;
 use crate::token_cache::TokenCache;
 use crate::tool::catalog::Catalog;
 use loopd_exec::clock::Clock;
@@ -44,6 +45,8 @@ pub struct Services {
     pub hook_times: HookTimes,
     /// How many tokens texts have that go out with every request.
     pub tokens: TokenCache,
+    /// The logins at MCP servers.
+    pub logins: Logins,
     pub version: &'static str,
 }
 

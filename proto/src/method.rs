@@ -526,6 +526,10 @@ methods! {
     "session.mcp.oauth.handlePendingRequest" McpOauthAnswer(mcp::OauthAnswerParams) -> session::Success;
     /// Connects a remote MCP server anew, with a login if it wants one.
     "session.mcp.oauth.login" McpOauthLogin(mcp::LoginParams) -> mcp::LoginStarted;
+    /// Waits until the login that an address was given for has ended, for a minute at most.
+    "loopd.mcpLoginWait" LoopdMcpLoginWait(mcp::LoginWaitParams) -> mcp::LoginEnded;
+    /// Forgets the login at an MCP server.
+    "loopd.mcpLogout" LoopdMcpLogout(mcp::ServerParams) -> mcp::LoggedOut;
     /// Lets the model of a session answer for an MCP server.
     "session.mcp.executeSampling" McpExecuteSampling(mcp::SamplingParams) -> mcp::SamplingResult;
     /// Stops letting the model answer for an MCP server.

@@ -4,6 +4,7 @@ mod broken;
 mod calls;
 mod config;
 mod lifecycle;
+mod logins;
 mod methods;
 mod permissions;
 mod questions;

@@ -14,6 +14,7 @@
     reason = "a harness fails a test by panicking, and keeps the handles of what it spawns"
 )]
 
+pub mod auth_server;
 pub mod binary;
 pub mod client;
 pub mod daemon;

@@ -1,5 +1,7 @@
 //! `loop mcp`: the MCP servers for sessions in a directory: listed, added, removed, tried.
 
+mod login;
+
 use anyhow::bail;
 use loopd_sdk::proto::event::mcp::{McpSource, McpTransport};
 use loopd_sdk::proto::method;
@@ -8,9 +10,10 @@ use loopd_sdk::proto::params::mcp::{
     ConfigEntryParams, ConfigNameParams, ServerParams, ServerTested,
 };
 use loopd_sdk::proto::params::session::Of;
-use loopd_sdk::{Client, SessionConfig, SessionId};
+use loopd_sdk::{Client, Session, SessionConfig, SessionId};
 use serde_json::{Map, Value, json};
 
+use self::login::Browser;
 use super::queue;
 use crate::app::App;
 use crate::args::{McpAdd, McpVerb};
@@ -29,6 +32,19 @@ pub(crate) async fn run(app: &App, what: Option<McpVerb>) -> anyhow::Result<Outc
         Some(McpVerb::Add(add)) => self::add(app, &client, add).await,
         Some(McpVerb::Remove { name }) => remove(app, &client, name).await,
         Some(McpVerb::Test { name }) => test(app, &client, name).await,
+        Some(McpVerb::Login {
+            name,
+            again,
+            no_browser,
+        }) => {
+            let browser = if no_browser {
+                Browser::Closed
+            } else {
+                Browser::Open
+            };
+            login::log_in(app, &client, name, again, browser).await
+        }
+        Some(McpVerb::Logout { name }) => login::log_out(app, &client, name).await,
         Some(McpVerb::Logs { name, session }) => logs(app, &client, name, session.as_deref()).await,
     };
     client.close().await;
@@ -171,6 +187,23 @@ async fn test(app: &App, client: &Client, name: String) -> anyhow::Result<Outcom
 
 /// Starts a server in a session of its own, of which nothing is left.
 async fn tried(app: &App, client: &Client, name: &str) -> anyhow::Result<ServerTested> {
+    let name = name.to_owned();
+    in_passing(app, client, async |session: &Session| {
+        let params = ServerParams {
+            session_id: session.id().clone(),
+            server_name: name,
+        };
+        Ok(session.call::<method::LoopdMcpTest>(&params).await?)
+    })
+    .await
+}
+
+/// Does something in a session that has the servers of this directory, of which nothing is left.
+async fn in_passing<T>(
+    app: &App,
+    client: &Client,
+    work: impl AsyncFnOnce(&Session) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let directory = app.directory.to_string_lossy();
     let mut config = SessionConfig::new()
         .client_name("loop")
@@ -179,15 +212,11 @@ async fn tried(app: &App, client: &Client, name: &str) -> anyhow::Result<ServerT
     config.options.enable_file_hooks = Some(false);
     let session = client.create(config).await?;
     let id: SessionId = session.id().clone();
-    let params = ServerParams {
-        session_id: id.clone(),
-        server_name: name.to_owned(),
-    };
-    let tested = session.call::<method::LoopdMcpTest>(&params).await;
+    let done = work(&session).await;
     drop(session);
     let of = Of { session_id: id };
     client.call::<method::SessionDelete>(&of).await?;
-    Ok(tested?)
+    done
 }
 
 fn shown(name: &str, tested: &ServerTested) -> String {

@@ -213,6 +213,10 @@ impl Handler {
             },
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
+        let form = match &asked {
+            Elicitation::Form { schema, .. } => Some(schema.clone()),
+            Elicitation::Url { .. } => None,
+        };
         let (call, ended) = self.calls.asker();
         let _open = self.asking.begin();
         let answer = tokio::select! {
@@ -222,10 +226,16 @@ impl Handler {
             () = self.closed.cancelled() => ElicitationAnswer::Cancelled,
         };
         match answer {
-            ElicitationAnswer::Accepted(Some(content)) => {
-                ElicitResult::new(ElicitationAction::Accept).with_content(content)
+            ElicitationAnswer::Accepted(content) => {
+                let accepted = ElicitResult::new(ElicitationAction::Accept);
+                match form
+                    .and_then(|form| with_defaults(content.clone(), &form))
+                    .or(content)
+                {
+                    Some(content) => accepted.with_content(content),
+                    None => accepted,
+                }
             }
-            ElicitationAnswer::Accepted(None) => ElicitResult::new(ElicitationAction::Accept),
             ElicitationAnswer::Declined => ElicitResult::new(ElicitationAction::Decline),
             ElicitationAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
         }
@@ -404,9 +414,40 @@ pub(crate) fn client_config() -> ClientConfig {
     serde_json::from_value(config).unwrap_or_default()
 }
 
+/// Fills in what a person left out of a form and the form has a default for.
+fn with_defaults(content: Option<Value>, form: &Value) -> Option<Value> {
+    let mut filled = match content {
+        Some(Value::Object(filled)) => filled,
+        None => serde_json::Map::new(),
+        Some(_) => return None,
+    };
+    for (name, field) in form.get("properties")?.as_object()? {
+        if let Some(default) = field.get("default")
+            && !filled.contains_key(name)
+        {
+            filled.insert(name.clone(), default.clone());
+        }
+    }
+    Some(Value::Object(filled))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn defaults_of_a_form_stand_for_what_was_left_out() {
+        let form = serde_json::json!({"properties": {
+            "a": {"type": "string", "default": "x"},
+            "b": {"type": "integer", "default": 2},
+            "c": {"type": "boolean"},
+        }});
+        let answered = serde_json::json!({"b": 3, "c": true});
+        let filled = serde_json::json!({"a": "x", "b": 3, "c": true});
+        assert_eq!(with_defaults(Some(answered), &form), Some(filled));
+        let filled = serde_json::json!({"a": "x", "b": 2});
+        assert_eq!(with_defaults(None, &form), Some(filled));
+    }
 
     #[test]
     fn what_we_say_about_us_is_understood_by_the_library() {

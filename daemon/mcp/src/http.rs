@@ -26,7 +26,7 @@ use sse_stream::Sse;
 use crate::asking::Asking;
 use crate::port::{
     AuthChallenge, AuthReason, HttpFailure, HttpMethod, HttpPort, HttpRequest, HttpResponse,
-    TokenSource,
+    TokenError, TokenSource,
 };
 use crate::tap::Tap;
 
@@ -82,7 +82,10 @@ impl McpHttp {
         let mut tries = 0;
         loop {
             tries += 1;
-            let token = self.tokens.as_ref().and_then(|tokens| tokens.current());
+            let token = match &self.tokens {
+                Some(tokens) => tokens.current().await,
+                None => None,
+            };
             let mut headers = headers.clone();
             if let Some(token) = &token
                 && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}"))
@@ -100,14 +103,23 @@ impl McpHttp {
             let obtained = match &self.tokens {
                 Some(tokens) if tries < MOST_TOKENS => {
                     let _open = self.asking.begin();
-                    tokens.obtain(challenge).await.is_ok()
+                    tokens.obtain(challenge).await
                 }
-                _ => false,
+                _ => Err(TokenError::NeedsLogin("its tokens are refused".to_owned())),
             };
-            if !obtained {
-                self.refused.set(true);
-                let error = AuthRequiredError::new(header);
-                return Err(StreamableHttpError::AuthRequired(error));
+            match obtained {
+                Ok(_) => {}
+                Err(TokenError::NeedsLogin(_)) => {
+                    self.refused.set(true);
+                    let error = AuthRequiredError::new(header);
+                    return Err(StreamableHttpError::AuthRequired(error));
+                }
+                // The login is still valid: this is a failure like any other.
+                Err(TokenError::Passing(why)) => {
+                    self.refused.set(false);
+                    let why = format!("its token could not be renewed: {why}");
+                    return Err(StreamableHttpError::Client(HttpFailure(why)));
+                }
             }
         }
     }

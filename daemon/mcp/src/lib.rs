@@ -13,6 +13,7 @@ mod host;
 mod http;
 mod log;
 pub mod naming;
+pub mod oauth;
 pub mod port;
 mod prompts;
 mod result;

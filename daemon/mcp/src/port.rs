@@ -110,13 +110,27 @@ pub struct AuthChallenge {
     pub body: String,
 }
 
+/// Why there is no token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// A person has to log in.
+    #[error("{0}")]
+    NeedsLogin(String),
+    /// Whoever gives tokens cannot be reached now. The login is still valid.
+    #[error("{0}")]
+    Passing(String),
+}
+
 /// Provides the tokens of one server.
 pub trait TokenSource: Send + Sync + 'static {
-    /// Returns the token to send now, without waiting.
-    fn current(&self) -> Option<String>;
+    /// Returns the token to send now. One that has ended by the clock is renewed first.
+    fn current(&self) -> BoxFuture<'_, Option<String>>;
 
     /// Gets a token in the place of the one that was refused; the error says why there is none.
-    fn obtain(&self, challenge: AuthChallenge) -> BoxFuture<'_, Result<String, String>>;
+    fn obtain(&self, challenge: AuthChallenge) -> BoxFuture<'_, Result<String, TokenError>>;
+
+    /// Waits until there is another token than when `obtain` last failed.
+    fn renewed(&self) -> BoxFuture<'_, ()>;
 }
 
 /// A question of a server to a person.

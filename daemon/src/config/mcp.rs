@@ -8,7 +8,7 @@ use serde::Deserialize;
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// How sessions use MCP servers.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct McpSettings {
     /// Whether sessions use MCP servers at all.
@@ -20,6 +20,9 @@ pub struct McpSettings {
     /// How many seconds a call that its server carries out as a task is waited for, before it goes on in
     /// the background.
     task_wait: f64,
+    /// The address of a description of this program, as authorization servers may take it instead of a
+    /// registration. It has to list the address that people are sent back to.
+    pub client_metadata_url: Option<String>,
 }
 
 impl Default for McpSettings {
@@ -29,21 +32,22 @@ impl Default for McpSettings {
             idle_timeout: 30 * 60,
             first_wait: 2.0,
             task_wait: 10.0,
+            client_metadata_url: None,
         }
     }
 }
 
 impl McpSettings {
-    pub fn idle(self) -> Duration {
+    pub fn idle(&self) -> Duration {
         Duration::from_secs(u64::from(self.idle_timeout.max(1)))
     }
 
-    pub fn first_wait(self) -> Duration {
+    pub fn first_wait(&self) -> Duration {
         let wait = Duration::try_from_secs_f64(self.first_wait).unwrap_or_default();
         wait.min(LONGEST_WAIT)
     }
 
-    pub fn task_wait(self) -> Duration {
+    pub fn task_wait(&self) -> Duration {
         let wait = Duration::try_from_secs_f64(self.task_wait).unwrap_or_default();
         wait.min(LONGEST_WAIT)
     }

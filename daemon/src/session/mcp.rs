@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use self::port::SessionPort;
-use self::tokens::ClientTokens;
+use self::tokens::SessionTokens;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::effects::Reporter;
@@ -81,6 +81,8 @@ pub enum McpMessage {
     ProvideTokens(ClientId, String),
     /// It does not any more.
     ProvideNoTokens(String),
+    /// Asks whether any client provides tokens.
+    HasProviders(oneshot::Sender<bool>),
     /// A server wants a token.
     AskForToken {
         asked: Box<OauthRequired>,
@@ -134,6 +136,19 @@ impl SessionHandle {
         name: String,
     ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
         self.post_mcp(McpMessage::ProvideNoTokens(name))
+    }
+
+    /// Returns whether any client provides tokens.
+    pub fn has_token_providers(
+        &self,
+    ) -> impl Future<Output = Result<bool, SessionError>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let posted = self.post(Message::Mcp(McpMessage::HasProviders(reply)));
+        let id = self.id.clone();
+        async move {
+            posted?;
+            answer.await.map_err(|_| SessionError::Ended(id))
+        }
     }
 
     /// Answers a server's wish for a token; returns whether somebody waited for it.
@@ -320,16 +335,21 @@ impl Actor {
     fn token_source(&self, launch: &Arc<Launch>) -> TokensOf {
         let (mailbox, services) = (self.mailbox.clone(), self.services.clone());
         let http: Arc<dyn HttpPort> = Arc::new(LaunchWeb(Arc::new(launch.http.clone())));
-        Arc::new(move |config| ClientTokens::of(config, &mailbox, &services, http.clone()))
+        Arc::new(move |config| SessionTokens::of(config, &mailbox, &services, http.clone()))
     }
 
-    /// Asks the clients that provide tokens, if there are any.
-    fn ask_for_token(&mut self, asked: OauthRequired, reply: oneshot::Sender<Option<String>>) {
+    /// Returns whether a client is there that provides tokens.
+    fn has_token_providers(&self) -> bool {
         let here = |(client, _): &(ClientId, String)| {
             let mut attached = self.clients.attachments().iter();
             attached.any(|attachment| attachment.client.id() == *client)
         };
-        if !self.mcp.providers.iter().any(here) {
+        self.mcp.providers.iter().any(here)
+    }
+
+    /// Asks the clients that provide tokens, if there are any.
+    fn ask_for_token(&mut self, asked: OauthRequired, reply: oneshot::Sender<Option<String>>) {
+        if !self.has_token_providers() {
             // The reply ends without a token.
             return;
         }
@@ -388,6 +408,10 @@ impl Actor {
             }
             McpMessage::ProvideTokens(client, name) => self.mcp.providers.push((client, name)),
             McpMessage::ProvideNoTokens(name) => self.mcp.providers.retain(|(_, it)| *it != name),
+            McpMessage::HasProviders(reply) => {
+                // The send fails if nobody waits any more.
+                reply.send(self.has_token_providers()).ok();
+            }
             McpMessage::AskForToken { asked, reply } => self.ask_for_token(*asked, reply),
             McpMessage::TokenAnswered {
                 request,

@@ -46,6 +46,7 @@ impl Actor {
         for provider in self.options.provider.iter().chain(named) {
             values.extend(keys(provider));
         }
+        values.extend(self.services.logins.secrets());
         Redaction::of(values)
     }
 

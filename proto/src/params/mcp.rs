@@ -286,7 +286,8 @@ pub struct SamplingCancelled {
 }
 
 /// Starts a login at a server.
-#[derive(Debug, Clone, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoginParams {
     pub session_id: SessionId,
@@ -304,6 +305,40 @@ pub struct LoginParams {
 #[serde(rename_all = "camelCase")]
 pub struct LoginStarted {
     pub authorization_url: Option<String>,
+}
+
+/// Asks how a login ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoginWaitParams {
+    /// The address that the login was begun with.
+    pub authorization_url: String,
+}
+
+/// How far a login is.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LoginEnded {
+    pub status: LoginStatus,
+    /// Why it failed, or what is wrong although it did not.
+    pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum LoginStatus {
+    Waiting,
+    LoggedIn,
+    Failed,
+    /// There is no such login, or another one has taken its place.
+    Unknown,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoggedOut {
+    /// Whether there was a login.
+    pub removed: bool,
 }
 
 /// Answers a server's wish for a token.

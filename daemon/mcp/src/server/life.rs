@@ -148,7 +148,17 @@ impl Life {
             Err(_) if interrupted.is_some() => interrupted.flatten(),
             Err(ConnectError::NeedsAuth) => {
                 self.set(Phase::NeedsAuth);
-                self.orders.recv().await
+                let renewed = async {
+                    match &self.setup.tokens {
+                        Some(tokens) => tokens.renewed().await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    order = self.orders.recv() => order,
+                    // Somebody has logged in.
+                    () = renewed => Some(Control::Start),
+                }
             }
             Err(ConnectError::Cancelled) => self.orders.recv().await,
             Err(ConnectError::Failed(why)) => {

@@ -374,6 +374,8 @@ fn bind_mcp(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdMcpTest, _, _>(mcp::test)?;
     table.bind::<m::McpOauthAnswer, _, _>(mcp_oauth::answer)?;
     table.bind::<m::McpOauthLogin, _, _>(mcp_oauth::login)?;
+    table.bind::<m::LoopdMcpLoginWait, _, _>(mcp_oauth::wait)?;
+    table.bind::<m::LoopdMcpLogout, _, _>(mcp_oauth::logout)?;
     table.bind::<m::McpExecuteSampling, _, _>(mcp_oauth::sample)?;
     table.bind::<m::McpCancelSampling, _, _>(mcp_oauth::cancel_sampling)?;
     table.bind::<m::McpResourcesList, _, _>(mcp_apps::list_resources)?;

@@ -1,5 +1,5 @@
-//! The tokens of MCP servers that clients provide: a server that wants one is told to the clients, and
-//! the first answer counts.
+//! The tokens of MCP servers. A server that wants one is told to the clients that provide tokens, and the
+//! first answer counts; without such clients the logins of the home are used.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,15 +8,19 @@ use futures::FutureExt;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use loopd_mcp::config::{Endpoint, ServerConfig, Transport};
-use loopd_mcp::port::{AuthChallenge, AuthReason, HttpMethod, HttpPort, HttpRequest, TokenSource};
+use loopd_mcp::oauth::Challenge;
+use loopd_mcp::port::{
+    AuthChallenge, AuthReason, HttpMethod, HttpPort, HttpRequest, TokenError, TokenSource,
+};
 use loopd_proto::event::mcp::{
     HeaderEntry, OauthHttpResponse, OauthReason, OauthRequired, StaticClient, WwwAuthenticate,
 };
 use loopd_proto::id::RequestId;
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::McpMessage;
+use crate::logins::ServerLogin;
 use crate::services::Services;
 use crate::session::Message;
 
@@ -29,10 +33,14 @@ const LARGEST_DESCRIPTION: usize = 64 * 1024;
 const SHOWN_HEADERS: [&str; 4] = ["www-authenticate", "content-type", "date", "retry-after"];
 
 /// The tokens of one server.
-pub(super) struct ClientTokens {
+pub(super) struct SessionTokens {
     server: String,
     endpoint: Endpoint,
-    current: Mutex<Option<String>>,
+    current: Mutex<Current>,
+    /// The login of the home.
+    login: ServerLogin,
+    /// Tells of logins after a token was last asked for in vain.
+    changes: Mutex<Option<watch::Receiver<u64>>>,
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
     mailbox: mpsc::Sender<Message>,
@@ -40,7 +48,25 @@ pub(super) struct ClientTokens {
     http: Arc<dyn HttpPort>,
 }
 
-impl ClientTokens {
+/// Where the token in force comes from.
+#[derive(Clone)]
+enum Current {
+    Nothing,
+    /// A client gave it.
+    Given(String),
+    /// It is that of the home.
+    Login,
+}
+
+/// What clients said when they were asked for a token.
+enum Asked {
+    Token(String),
+    Declined,
+    /// No client provides tokens.
+    Nobody,
+}
+
+impl SessionTokens {
     /// Makes the tokens of a server; `None` if it does not need any from here.
     pub(super) fn of(
         config: &ServerConfig,
@@ -59,7 +85,9 @@ impl ClientTokens {
         Some(Arc::new(Self {
             server: config.name.clone(),
             endpoint: endpoint.clone(),
-            current: Mutex::default(),
+            current: Mutex::new(Current::Nothing),
+            login: services.logins.of(endpoint, http.clone()),
+            changes: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             mailbox: mailbox.clone(),
             services: services.clone(),
@@ -67,8 +95,8 @@ impl ClientTokens {
         }))
     }
 
-    /// Asks the clients; `None` if none of them provides a token.
-    async fn ask(&self, challenge: &AuthChallenge, reason: OauthReason) -> Option<String> {
+    /// Asks the clients.
+    async fn ask(&self, challenge: &AuthChallenge, reason: OauthReason) -> Asked {
         let params = challenge.www_authenticate.as_deref().map(params);
         let address = params
             .as_ref()
@@ -111,7 +139,9 @@ impl ClientTokens {
             asked: Box::new(asked),
             reply,
         });
-        self.mailbox.send(message).await.ok()?;
+        if self.mailbox.send(message).await.is_err() {
+            return Asked::Nobody;
+        }
         let answered = tokio::time::timeout(ANSWERED_WITHIN, answer).await;
         if answered.is_err() {
             let withdrawn = Message::Mcp(McpMessage::TokenAnswered {
@@ -121,7 +151,24 @@ impl ClientTokens {
             });
             self.mailbox.send(withdrawn).await.ok();
         }
-        answered.ok()?.ok()?
+        match answered {
+            Ok(Ok(Some(token))) => Asked::Token(token),
+            Ok(Ok(None)) | Err(_) => Asked::Declined,
+            // The session drops the question if nobody can answer it.
+            Ok(Err(_)) => Asked::Nobody,
+        }
+    }
+
+    /// Gets a token of the home's own login.
+    async fn of_login(&self, challenge: &AuthChallenge) -> Result<String, TokenError> {
+        let changes = self.login.changes().await;
+        *self.changes.lock() = changes;
+        let header = challenge.www_authenticate.as_deref();
+        let read = header.map(Challenge::read).unwrap_or_default();
+        let rejected = challenge.rejected.as_deref();
+        let token = self.login.obtain(challenge.reason, rejected, read).await?;
+        *self.current.lock() = Current::Login;
+        Ok(token)
     }
 
     /// Fetches what a server publishes about its login.
@@ -150,15 +197,23 @@ impl ClientTokens {
     }
 }
 
-impl TokenSource for ClientTokens {
-    fn current(&self) -> Option<String> {
-        self.current.lock().clone()
+impl TokenSource for SessionTokens {
+    fn current(&self) -> BoxFuture<'_, Option<String>> {
+        async move {
+            let current = self.current.lock().clone();
+            match current {
+                Current::Nothing => None,
+                Current::Given(token) => Some(token),
+                Current::Login => self.login.current().await,
+            }
+        }
+        .boxed()
     }
 
-    fn obtain(&self, challenge: AuthChallenge) -> BoxFuture<'_, Result<String, String>> {
+    fn obtain(&self, challenge: AuthChallenge) -> BoxFuture<'_, Result<String, TokenError>> {
         async move {
             let _alone = self.asking.lock().await;
-            let current = self.current();
+            let current = self.current().await;
             if let Some(newer) = current.filter(|it| Some(it) != challenge.rejected.as_ref()) {
                 // Somebody else got it meanwhile.
                 return Ok(newer);
@@ -169,54 +224,48 @@ impl TokenSource for ClientTokens {
                 AuthReason::Upscope => &[OauthReason::Upscope],
             };
             for reason in reasons {
-                if let Some(token) = self.ask(&challenge, *reason).await {
-                    *self.current.lock() = Some(token.clone());
-                    return Ok(token);
+                match self.ask(&challenge, *reason).await {
+                    Asked::Token(token) => {
+                        *self.current.lock() = Current::Given(token.clone());
+                        return Ok(token);
+                    }
+                    Asked::Declined => {}
+                    Asked::Nobody => return self.of_login(&challenge).await,
                 }
             }
-            Err("no client provides a token".to_owned())
+            // Who provides tokens and declines does not want another way.
+            let why = "no client provides a token".to_owned();
+            Err(TokenError::NeedsLogin(why))
+        }
+        .boxed()
+    }
+
+    fn renewed(&self) -> BoxFuture<'_, ()> {
+        let changes = self.changes.lock().take();
+        async move {
+            match changes {
+                Some(mut changes) => {
+                    if changes.changed().await.is_err() {
+                        std::future::pending().await
+                    }
+                }
+                None => std::future::pending().await,
+            }
         }
         .boxed()
     }
 }
 
-/// Reads the parameters of `WWW-Authenticate: Bearer …`.
+/// Returns the parameters of `WWW-Authenticate: Bearer …` as clients are told them.
 fn params(header: &str) -> WwwAuthenticate {
-    let value = |name: &str| {
-        let mut rest = header;
-        while let Some(at) = rest.find(name) {
-            let (before, from) = rest.split_at(at);
-            let after = from.get(name.len()..)?;
-            let begins = before.is_empty() || before.ends_with([' ', ',', '\t']);
-            if let (true, Some(value)) = (begins, after.strip_prefix('=')) {
-                let quoted = value.strip_prefix('"').and_then(|it| it.split_once('"'));
-                let plain = || value.split([',', ' ']).next().unwrap_or_default();
-                return Some(quoted.map_or_else(plain, |(inside, _)| inside).to_owned());
-            }
-            rest = after;
-        }
-        None
-    };
+    let Challenge {
+        resource_metadata,
+        scope,
+        error,
+    } = Challenge::read(header);
     WwwAuthenticate {
-        resource_metadata_url: value("resource_metadata"),
-        scope: value("scope"),
-        error: value("error"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_parameters_of_a_challenge_are_read() {
-        let header = r#"Bearer resource_metadata="https://a/x", scope="r w", error="invalid_token", error_description="error=other""#;
-        let read = params(header);
-        assert_eq!(read.resource_metadata_url.as_deref(), Some("https://a/x"));
-        assert_eq!(read.scope.as_deref(), Some("r w"));
-        assert_eq!(read.error.as_deref(), Some("invalid_token"));
-        let read = params("Bearer error_description=\"no\", error=invalid_token");
-        assert_eq!(read.error.as_deref(), Some("invalid_token"));
-        assert_eq!(params("Basic realm=\"x\""), WwwAuthenticate::default());
+        resource_metadata_url: resource_metadata,
+        scope,
+        error,
     }
 }
