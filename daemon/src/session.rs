@@ -12,7 +12,7 @@ mod due;
 mod effects;
 mod files;
 mod fleet;
-mod hooks;
+pub mod hooks;
 mod instructions;
 pub mod join;
 mod journal;
@@ -207,6 +207,10 @@ enum Message {
     Rewind {
         order: Box<RewindOrder>,
         reply: rewind::RewindReply,
+    },
+    /// The daemon stops: the hooks are told that the session ends.
+    TellEnd {
+        reply: oneshot::Sender<()>,
     },
     /// Ends the actor without changing the log.
     Stop {
@@ -461,6 +465,18 @@ impl SessionHandle {
         let why = why.to_owned();
         async move {
             if mailbox.send(Message::Abandon { why, reply }).await.is_ok() {
+                // An error means that the actor has ended already.
+                told.await.ok();
+            }
+        }
+    }
+
+    /// Tells the hooks that the session ends because the daemon stops.
+    pub fn tell_end(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (reply, told) = oneshot::channel();
+        let mailbox = self.mailbox.clone();
+        async move {
+            if mailbox.send(Message::TellEnd { reply }).await.is_ok() {
                 // An error means that the actor has ended already.
                 told.await.ok();
             }

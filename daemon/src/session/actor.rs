@@ -414,6 +414,10 @@ impl Actor {
                 Flow::Stop
             }
             Message::Rewind { order, reply } => self.rewind(*order, reply).await,
+            Message::TellEnd { reply } => {
+                self.end_hooks_of_stop(reply);
+                Flow::Go
+            }
             Message::Stop { reply } => {
                 self.end_processes().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);
