@@ -1,6 +1,7 @@
 //! Answers permission requests and questions of a session: asks on the terminal, or denies if
 //! nobody can be asked.
 
+mod permission;
 mod plan;
 mod remedy;
 mod unasked;
@@ -109,24 +110,19 @@ async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecis
         .map(|because| because.session_approval);
     let for_session = only_this.unwrap_or_else(|| can_hold_for_session(request));
     let prompt = match (for_session, only_this) {
-        (true, Some(_)) => "  yes, always in this session for exactly this, or no? [y/a/n] ",
-        (true, None) => "  yes, always in this session, or no? [y/a/n] ",
-        (false, _) => "  yes or no? [y/n] ",
+        (true, Some(_)) => {
+            "  yes, always in this session for exactly this, or no (and why)? [y/a/n] "
+        }
+        (true, None) => "  yes, always in this session, or no (and why)? [y/a/n] ",
+        (false, _) => "  yes or no (and why)? [y/n] ",
     };
     loop {
         let Some(line) = terminal.ask(&question, prompt).await else {
             return PermissionDecision::UserNotAvailable {};
         };
-        match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return PermissionDecision::ApproveOnce {},
-            "a" | "always" if for_session => {
-                return PermissionDecision::ApproveForSession {
-                    approval: None,
-                    domain: None,
-                };
-            }
-            "n" | "no" => return PermissionDecision::Reject { feedback: None },
-            _ => {}
+        match permission::read(&line, for_session) {
+            Ok(decision) => return decision,
+            Err(why) => terminal.notice(&terminal.styled(Style::Dim, &format!("  {why}"))),
         }
     }
 }

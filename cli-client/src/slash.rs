@@ -67,15 +67,59 @@ pub(crate) fn is_command(line: &str) -> bool {
     command(line).is_some()
 }
 
+/// What a line is when it waits in the queue.
+pub(crate) enum Queueable {
+    Message(String),
+    Command(String),
+}
+
+/// Reads a line for the queue as `read` reads a typed one, and does nothing else with it.
+pub(crate) async fn queueable(session: &Session, line: &str) -> anyhow::Result<Queueable> {
+    if line.trim().is_empty() {
+        bail!("the text is empty: say what to do");
+    }
+    let Some((name, _)) = command(line) else {
+        return Ok(Queueable::Message(unescaped(line)));
+    };
+    if OWN.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) || name == "quit" {
+        bail!(
+            "/{name} is a command of `loop` itself and cannot wait in the queue. To send it as a message, write two \
+             slashes: //{name}"
+        );
+    }
+    let known = session.commands_and_problems().await?;
+    if is_known(&known.commands, name) {
+        return Ok(Queueable::Command(line.trim().to_owned()));
+    }
+    if Path::new("/").join(name).exists() {
+        return Ok(Queueable::Message(line.to_owned()));
+    }
+    bail!(
+        "there is no command /{name}. To send a message that begins with a slash, write two: //{name}"
+    )
+}
+
+/// Returns the message that a line is which is no command: two slashes at its beginning stand for one.
+fn unescaped(line: &str) -> String {
+    match line.trim_start().strip_prefix("//") {
+        Some(rest) => format!("/{rest}"),
+        None => line.to_owned(),
+    }
+}
+
+fn is_known(commands: &[CommandInfo], name: &str) -> bool {
+    commands.iter().any(|command| {
+        let aliases = command.aliases.iter().flatten();
+        let mut names = aliases.chain([&command.name]);
+        names.any(|known| known.eq_ignore_ascii_case(name))
+    })
+}
+
 /// Does what a line says if it is a command; else returns the message to send.
 pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Result<Said> {
     let terminal = &app.terminal;
     let Some((name, input)) = command(line) else {
-        let message = match line.trim_start().strip_prefix("//") {
-            Some(rest) => format!("/{rest}"),
-            None => line.to_owned(),
-        };
-        return Ok(Said::Send(message.into()));
+        return Ok(Said::Send(unescaped(line).into()));
     };
     if name.eq_ignore_ascii_case("exit") || name.eq_ignore_ascii_case("quit") {
         return Ok(Said::Exit);
@@ -92,11 +136,7 @@ pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Re
         show(app, name, &help(&known))?;
         return Ok(Said::Over(Outcome::Done));
     }
-    let is_known = known.iter().any(|command| {
-        let aliases = command.aliases.iter().flatten();
-        let mut names = aliases.chain([&command.name]);
-        names.any(|known| known.eq_ignore_ascii_case(name))
-    });
+    let is_known = is_known(&known, name);
     // A word like `/etc` is more likely a path, unless a file of that name was to be a command.
     let is_broken = problems.iter().any(|problem| {
         let file = Path::new(&problem.file).file_name().unwrap_or_default();

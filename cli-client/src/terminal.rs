@@ -4,6 +4,7 @@ mod completion;
 mod input;
 pub(crate) mod restore;
 mod screen;
+mod typed_ahead;
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};

@@ -44,8 +44,8 @@ pub enum DaemonConnectionError {
     /// The daemon takes no connection from this process.
     #[error("{0}")]
     TurnedAway(String),
-    #[error("the home {} cannot be used: {source}", home.display())]
-    Home { home: PathBuf, source: io::Error },
+    #[error("the home cannot be used: {}", home_paths::problem(path, error))]
+    Home { path: PathBuf, error: io::Error },
     #[error(transparent)]
     HomePath(#[from] home_paths::HomePathError),
     #[error("{} cannot be started: {source}", program.display())]
@@ -197,9 +197,9 @@ impl DaemonTarget {
         &self,
         timeouts: &[(&str, Option<&str>)],
     ) -> Result<StartOutcome, DaemonConnectionError> {
-        let home_error = |source| DaemonConnectionError::Home {
-            home: self.home.clone(),
-            source,
+        let home_error = |path: &Path, error| DaemonConnectionError::Home {
+            path: path.to_owned(),
+            error,
         };
         let spawn_error = |source| DaemonConnectionError::Spawn {
             program: self.program.clone(),
@@ -209,9 +209,10 @@ impl DaemonTarget {
             CreateHome::WithParents => home_paths::create_private(&self.home),
             CreateHome::HomeOnly => home_paths::create_private_alone(&self.home),
         }
-        .map_err(home_error)?;
+        .map_err(|error| home_error(&self.home, error))?;
         home_paths::prepare_socket(&self.socket, self.user)?;
-        let log = home_paths::open_log(&self.home).map_err(home_error)?;
+        let log = home_paths::open_log(&self.home)
+            .map_err(|error| home_error(&home_paths::log_file(&self.home), error))?;
         let mut command = tokio::process::Command::new(&self.program);
         command
             .arg("serve")

@@ -3,19 +3,26 @@
 //!
 //! Knows paths, variables and file modes; connects to nothing and starts nothing.
 
+mod problem;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::problem::problem;
+
 /// Why the paths of a home cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HomePathError {
     #[error("no home: set LOOPD_HOME, COPILOT_HOME or HOME to a directory that can be written")]
     NoHome,
-    #[error("the runtime folder {path} cannot be used: {source}")]
-    Runtime { path: PathBuf, source: io::Error },
+    #[error(
+        "the folder of the daemon's socket cannot be used: {}",
+        problem(path, error)
+    )]
+    Runtime { path: PathBuf, error: io::Error },
 }
 
 /// Identifies a file, so that another file of the same name is not taken for it. Valid while the
@@ -151,9 +158,9 @@ pub fn prepare_socket(socket: &Path, user: u32) -> Result<(), HomePathError> {
     };
     create_private(folder)
         .and_then(|()| check_private(folder, user))
-        .map_err(|source| HomePathError::Runtime {
+        .map_err(|error| HomePathError::Runtime {
             path: folder.to_owned(),
-            source,
+            error,
         })
 }
 

@@ -81,6 +81,8 @@ methods! {
     "loopd.discoveryProblems" LoopdDiscoveryProblems(discovery::ProblemsParams) -> discovery::Problems;
     /// Returns the daemon's version, process and live sessions.
     "loopd.daemonStatus" LoopdDaemonStatus(server::NoParams) -> daemon::DaemonStatus;
+    /// Looks for damage in the database, within half a minute.
+    "loopd.databaseCheck" LoopdDatabaseCheck(server::NoParams) -> daemon::DatabaseCheck;
     /// Stops the daemon after the reply, as a signal would; sessions are kept.
     "loopd.daemonStop" LoopdDaemonStop(server::NoParams) -> ();
     /// Lists the commands that the daemon runs as processes, the oldest first.

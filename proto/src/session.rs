@@ -40,6 +40,11 @@ pub struct SessionOptions {
     pub client_name: Option<String>,
     pub model: Option<String>,
     pub reasoning_effort: Option<String>,
+    /// How models summarise their reasoning, where a provider has summaries: `none`, `auto`, `concise` or
+    /// `detailed`.
+    pub reasoning_summary: Option<String>,
+    /// The size of the context window that the client asks for.
+    pub context_tier: Option<String>,
     pub streaming: Option<bool>,
     #[serde(deserialize_with = "object")]
     pub system_message: Option<SystemMessageConfig>,
@@ -140,6 +145,8 @@ impl SessionOptions {
             client_name,
             model,
             reasoning_effort,
+            reasoning_summary,
+            context_tier,
             streaming,
             system_message,
             available_tools,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use loopd_proto::home_paths;
 use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
-use loopd_proto::params::daemon::DaemonStatus;
+use loopd_proto::params::daemon::{DaemonStatus, DatabaseCheck};
 use loopd_proto::params::discovery::{FileProblem, ProblemsParams};
 use loopd_proto::params::hook_list::{
     HookList, HookListParams, HookTestParams, HookTested, HooksAccepted,
@@ -134,6 +134,11 @@ impl Client {
     /// Returns the daemon's version, process and live sessions.
     pub async fn daemon_status(&self) -> Result<DaemonStatus, Error> {
         self.call::<method::LoopdDaemonStatus>(&NoParams {}).await
+    }
+
+    /// Looks for damage in the daemon's database; takes up to half a minute.
+    pub async fn check_database(&self) -> Result<DatabaseCheck, Error> {
+        self.call::<method::LoopdDatabaseCheck>(&NoParams {}).await
     }
 
     /// Lists the processes that the daemon runs for commands, the oldest first.

@@ -61,7 +61,7 @@ pub use loopd_proto::id::{AgentId, MessageId, RequestId, SessionId, TaskId};
 pub use loopd_proto::params::autopilot::{AutopilotStatus, Paused};
 pub use loopd_proto::params::command::{BegunWork, CommandInfo, Commands, Invoked};
 pub use loopd_proto::params::completion::CompletionItem;
-pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
+pub use loopd_proto::params::daemon::{Activity, DaemonStatus, DatabaseCheck, LiveSession};
 pub use loopd_proto::params::discovery::{FileProblem, Skill, SkillSource};
 pub use loopd_proto::params::fleet::FleetStatus;
 pub use loopd_proto::params::hook_list::{

@@ -54,12 +54,9 @@ async fn a_request_fails_with_the_cause_and_the_session_goes_on() {
     }
     let told = session.next("session.error").await;
     assert_eq!(told["data"]["errorType"], "storage");
-    assert!(
-        told["data"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("no space is left")
-    );
+    let words = told["data"]["message"].as_str().unwrap();
+    assert!(words.contains("no space is left"), "{words}");
+    assert!(words.contains("refused and changed nothing"), "{words}");
     assert_eq!(session.count("session.error"), 1, "told once");
     commits.free_disk();
     session.send("three").await;
@@ -86,6 +83,9 @@ async fn a_turn_goes_on_by_itself_when_there_is_room_again() {
         commits.failed(2).await;
         let error = session.next("session.error").await;
         assert_eq!(error["data"]["errorType"], "storage");
+        let words = error["data"]["message"].as_str().unwrap();
+        assert!(words.contains("goes on by itself"), "{words}");
+        assert!(!words.contains("changed nothing"), "{words}");
         assert_eq!(
             session.count(kind),
             0,

@@ -68,6 +68,11 @@ async fn the_parent_reads_that_the_answer_of_its_agent_was_cut() {
             result.contains("not complete") && result.contains(word),
             "{result}"
         );
+        let line = result.lines().last().unwrap();
+        assert!(
+            line.starts_with("[agent_id: finder, session: ") && line.contains("incomplete"),
+            "{result}"
+        );
         let events = session.events();
         let of_agent = |it: &&Value| it["type"] == "assistant.usage" && it["agentId"].is_string();
         let usage = events.iter().find(of_agent).unwrap();

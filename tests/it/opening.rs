@@ -30,6 +30,30 @@ fn wrong(daemon: &Daemon) -> Vec<(Value, &'static str)> {
             json!({"workingDirectory": daemon.file("a_file")}),
             "is not a directory",
         ),
+        (
+            json!({"workingDirectory": ""}),
+            "workingDirectory: it is empty",
+        ),
+        (
+            json!({"reasoningSummary": "brief"}),
+            "reasoningSummary: \"brief\" is none of none, auto, concise, detailed",
+        ),
+        (
+            json!({"contextTier": "huge"}),
+            "contextTier: \"huge\" is none of default, long_context",
+        ),
+        (
+            json!({"contextTier": "long_context"}),
+            "contextTier: \"long_context\" cannot be asked for",
+        ),
+        (
+            json!({"subagents": {"maxDepth": 0}}),
+            "subagents.maxDepth: must be at least 1",
+        ),
+        (
+            json!({"subagents": {"agents": {"explore": {"effortLevel": "extreme"}}}}),
+            "subagents.agents.explore.effortLevel: \"extreme\" is none of",
+        ),
         (json!({"managedSettings": []}), "managedSettings"),
         (
             json!({"managedSettings": {"permissions": []}}),
@@ -59,6 +83,19 @@ async fn an_option_without_meaning_is_refused_by_name() {
         assert_eq!(error.code, -32602, "{}", error.message);
         assert!(error.message.contains(expected), "{}", error.message);
     }
+    for (params, expected) in [
+        (
+            json!({"modelId": "m", "reasoningSummary": "brief"}),
+            "reasoningSummary",
+        ),
+        (
+            json!({"modelId": "m", "contextTier": "huge"}),
+            "contextTier",
+        ),
+    ] {
+        let error = session.refused("session.model.switchTo", params).await;
+        assert!(error.message.starts_with(expected), "{}", error.message);
+    }
     let update = json!({"reasoningEffort": "extreme"});
     let switch = json!({"modelId": "m", "reasoningEffort": "extreme"});
     for (method, params) in [
@@ -73,6 +110,61 @@ async fn an_option_without_meaning_is_refused_by_name() {
             error.message
         );
     }
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_session_is_not_created_in_a_directory_that_is_missing() {
+    let daemon = Daemon::builder().start().await;
+    let client = daemon.client();
+    for (named, why) in [
+        ("/nowhere/at/all", "/nowhere/at/all does not exist"),
+        ("below/nothing", "below/nothing does not exist"),
+        ("", "it is empty"),
+    ] {
+        let params = json!({"sessionId": "s-missing", "workingDirectory": named});
+        let error = client.refused("session.create", params).await;
+        let expected = format!("workingDirectory: {why}");
+        assert!(error.message.starts_with(&expected), "{}", error.message);
+    }
+    let resumed = json!({"sessionId": "s-missing"});
+    let error = client.refused("session.resume", resumed).await;
+    assert!(error.message.contains("not found"), "{}", error.message);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_message_that_says_nothing_is_refused_by_name() {
+    let daemon = Daemon::builder().start().await;
+    let session = daemon.client().create(json!({})).await;
+    for method in ["session.send", "session.sendAndWait"] {
+        for prompt in ["", "  \n\t"] {
+            let error = session.refused(method, json!({"prompt": prompt})).await;
+            assert!(
+                error.message.starts_with("prompt: it is empty"),
+                "{}",
+                error.message
+            );
+        }
+    }
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn settings_that_are_older_than_their_file_are_told_when_a_session_is_opened() {
+    let daemon = Daemon::builder().start().await;
+    let mut before = daemon.client().create(json!({})).await;
+    before.next("session.start").await;
+    std::fs::write(daemon.home().join("config.toml"), "local = false\n").unwrap();
+    let mut session = daemon.client().create(json!({})).await;
+    let warning = session.next("session.warning").await;
+    assert_eq!(warning["data"]["warningType"], "config");
+    let told = warning["data"]["message"].as_str().unwrap();
+    assert!(
+        told.contains("was changed after the daemon started"),
+        "{told}"
+    );
+    assert_eq!(before.count("session.warning"), 0);
     daemon.finish().await;
 }
 

@@ -159,6 +159,48 @@ async fn only_messages_are_edited_and_sent_now() {
 }
 
 #[tokio::test]
+async fn an_edited_message_stays_a_message_and_that_of_a_command_keeps_its_text() {
+    let gate = Gate::new();
+    let daemon = Daemon::playing([
+        Turn::user("one").says("1").held_by(&gate),
+        Turn::user("/compact now").says("2"),
+        Turn::user("the review").says("3"),
+    ])
+    .await;
+    let (mut session, other) = held(&daemon, &gate).await;
+    let scoped =
+        json!({"prompt": "the review", "messageId": "m-3", "runScope": {"command": "review"}});
+    session
+        .call("session.send", json!({"prompt": "two", "messageId": "m-2"}))
+        .await;
+    session.call("session.send", scoped).await;
+    let method = "session.queue.updateText";
+    let edit = |id: &str, prompt: &str| json!({"id": id, "prompt": prompt});
+    for empty in ["", " \n"] {
+        let refused = other.refused(method, edit("m-2", empty)).await;
+        assert!(
+            refused.message.starts_with("prompt: it is empty"),
+            "{}",
+            refused.message
+        );
+    }
+    let refused = other.refused(method, edit("m-3", "delete all")).await;
+    assert!(
+        refused.message.contains("slash command"),
+        "{}",
+        refused.message
+    );
+    let edited = other.call(method, edit("m-2", "/compact now")).await;
+    assert_eq!(edited, json!({"updated": true}));
+    let queue = session.call("session.queue.pendingItems", json!({})).await;
+    assert_eq!(queue["items"][0]["kind"], "message");
+    gate.open();
+    session.next("session.idle").await;
+    assert_eq!(said(&session), ["one", "/compact now", "the review"]);
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_removed_message_ends_its_wait_as_aborted() {
     let gate = Gate::new();
     let daemon = Daemon::playing([Turn::user("one").says("1").held_by(&gate)]).await;

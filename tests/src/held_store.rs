@@ -235,6 +235,10 @@ impl Store for HeldStore {
         self.inner.sizes()
     }
 
+    fn check(&self, within: std::time::Duration) -> StoreFuture<loopd_store::StoreCheck> {
+        self.inner.check(within)
+    }
+
     fn close(&self) -> StoreFuture<()> {
         self.inner.close()
     }

@@ -37,6 +37,8 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
             session_id: session.id().clone(),
             model_id: model.clone(),
             reasoning_effort: None,
+            reasoning_summary: None,
+            context_tier: None,
             model_capabilities: None,
         };
         session.call::<ModelSwitchTo>(&params).await?;

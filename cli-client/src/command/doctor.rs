@@ -31,9 +31,13 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
     match app.connect_options().daemon_paths() {
         Err(error) => findings.push(("home", Fail(error.to_string()))),
         Ok(paths) => {
-            findings.push(("home", home(&paths.home)));
-            findings.extend(disk::check(&paths.home).map(|finding| ("disk", finding)));
-            findings.push(("data", database::check(&paths.home)));
+            let home = home(&paths.home);
+            let has_home = !matches!(home, Fail(_));
+            findings.push(("home", home));
+            if has_home {
+                findings.extend(disk::check(&paths.home).map(|finding| ("disk", finding)));
+                findings.push(("data", database::check(app, &paths.home).await));
+            }
             findings.push(("loopd", program(&paths)));
             findings.extend(daemon(app, &paths).await);
         }
@@ -85,21 +89,46 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
 fn home(home: &Path) -> Finding {
     let shown = home.display();
     match std::fs::metadata(home) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Fine(format!("{shown} (made when it is needed)"))
-        }
-        Err(error) => Fail(format!("{shown}: {error}; choose another with LOOPD_HOME")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => match can_be_made(home) {
+            Ok(()) => Fine(format!("{shown} (made when it is needed)")),
+            Err(error) => Fail(home_paths::problem(home, &error)),
+        },
+        Err(error) => Fail(home_paths::problem(home, &error)),
         Ok(facts) if !facts.is_dir() => Fail(format!(
             "{shown} is not a folder; move it away or choose another with LOOPD_HOME"
-        )),
-        Ok(facts) if facts.permissions().readonly() => Fail(format!(
-            "{shown} cannot be written; make it writable or choose another with LOOPD_HOME"
         )),
         Ok(facts) if others_can_write(&facts) => Fail(format!(
             "other users can write in {shown}; run chmod 700 {shown}"
         )),
-        Ok(_) => Fine(shown.to_string()),
+        Ok(_) => match can_be_written(home) {
+            Ok(()) => Fine(shown.to_string()),
+            Err(error) => Fail(home_paths::problem(home, &error)),
+        },
     }
+}
+
+/// Checks that the home can be made in the folder above it that exists.
+fn can_be_made(home: &Path) -> std::io::Result<()> {
+    match home.ancestors().find(|folder| folder.exists()) {
+        Some(folder) => can_be_written(folder),
+        None => Ok(()),
+    }
+}
+
+/// Asks the system whether this user may make files in a folder. Nothing is made.
+#[cfg(unix)]
+fn can_be_written(folder: &Path) -> std::io::Result<()> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    let rights = Access::WRITE_OK | Access::EXEC_OK;
+    Ok(accessat(CWD, folder, rights, AtFlags::EACCESS)?)
+}
+
+#[cfg(not(unix))]
+fn can_be_written(folder: &Path) -> std::io::Result<()> {
+    if std::fs::metadata(folder)?.permissions().readonly() {
+        return Err(std::io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -150,7 +179,10 @@ async fn daemon(app: &App, paths: &DaemonPaths) -> Vec<(&'static str, Finding)> 
                     "held{who}, which does not answer at {socket}; it may be about to end, else end it"
                 ))
             }
-            Err(error) => Fail(format!("it cannot be looked at: {error}")),
+            Err(error) => Fail(format!(
+                "it cannot be looked at: {}",
+                home_paths::problem(&paths.home, &error)
+            )),
         };
         let idle = Fine("not running; it starts when it is needed".to_owned());
         return vec![

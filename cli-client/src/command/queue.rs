@@ -1,12 +1,14 @@
 //! `loop queue`: shows and changes what waits in a session. `loop abort`: stops what runs there.
 
 use anyhow::bail;
-use loopd_sdk::proto::params::queue::{Pending, PendingItem};
+use loopd_sdk::proto::method::CommandsEnqueue;
+use loopd_sdk::proto::params::queue::{EnqueueParams, Pending, PendingItem};
 use loopd_sdk::{Client, KeepsWaiting, MessageId, Session, SessionConfig};
 
 use crate::app::{App, find_session};
 use crate::args::QueueVerb;
 use crate::outcome::Outcome;
+use crate::slash::{self, Queueable};
 use crate::terminal::sanitize;
 
 /// How many characters of a message are shown.
@@ -118,16 +120,35 @@ async fn change(app: &App, session: &Session, what: QueueVerb) -> anyhow::Result
                 .await?;
         }
         QueueVerb::Edit { item, text } => {
-            session.edit_item(find(&pending, &item)?, text).await?;
-        }
-        QueueVerb::Insert { text, at } => {
-            let at = match at {
-                Some(at) => from_one(at)?,
-                None => pending.items.len(),
+            let id = find(&pending, &item)?;
+            let text = match slash::queueable(session, &text).await? {
+                Queueable::Message(text) => text,
+                Queueable::Command(command) => bail!(
+                    "a message that waits cannot become the command {command}. Remove it and queue the command with \
+                     loop queue insert '{command}', or write two slashes to send the text as a message"
+                ),
             };
-            let id = session.insert_item(text, at).await?;
-            app.terminal.print(&format!("{id}\n"))?;
+            session.edit_item(id, text).await?;
         }
+        QueueVerb::Insert { text, at } => match (slash::queueable(session, &text).await?, at) {
+            (Queueable::Message(text), at) => {
+                let at = at.map(from_one).transpose()?;
+                let at = at.unwrap_or(pending.items.len());
+                let id = session.insert_item(text, at).await?;
+                app.terminal.print(&format!("{id}\n"))?;
+            }
+            (Queueable::Command(command), None) => {
+                let params = EnqueueParams {
+                    session_id: session.id().clone(),
+                    command,
+                };
+                session.call::<CommandsEnqueue>(&params).await?;
+            }
+            (Queueable::Command(command), Some(_)) => bail!(
+                "the command {command} can only be queued at the end; leave out --at, then move it with loop queue \
+                     move"
+            ),
+        },
         QueueVerb::Remove { item } => {
             if !session.remove_item(find(&pending, &item)?).await? {
                 bail!("it does not wait any more");

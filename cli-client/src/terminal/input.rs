@@ -7,6 +7,10 @@
 //! A question may be closed while it is open here, because another client answers it. The person is
 //! told so at once. What was typed as its answer goes to the prompt, where it can be edited and sent:
 //! it is never dropped, and never sent unseen.
+//!
+//! What was typed before a question was shown does not answer it. It goes to the prompt as well, or the
+//! person is told that it was not used. A question has an editor of its own, so that lines that came
+//! together with one of the conversation stay lines of the conversation.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -26,6 +30,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::completion::LineCompletion;
 use super::screen::{Screen, Stream, Typing};
+use super::typed_ahead;
 
 /// What is said when a question that is on the screen is closed.
 const CLOSED: &str = "that question was answered by another client, or its turn was stopped; it needs no answer here\n";
@@ -209,6 +214,16 @@ fn read_lines(shared: &InputShared) {
     };
     loop {
         let asker = shared.next_asker();
+        let mut for_question = None;
+        if asker.kind == AskerKind::Question {
+            shared.set_typed_ahead_aside(&typed_ahead::take());
+            for_question = self::editor(shared).ok();
+        }
+        let is_own = for_question.is_some();
+        let editor = for_question.as_mut().unwrap_or(&mut editor);
+        if !is_own && let Ok(printer) = editor.create_external_printer() {
+            shared.screen.set_printer(printer);
+        }
         let kept = shared.take_kept(asker.kind);
         let typing = match asker.kind {
             AskerKind::Question => Typing::Answer,
@@ -274,6 +289,25 @@ impl InputShared {
             AskerKind::Question => String::new(),
             AskerKind::Prompt => std::mem::take(&mut self.askers.lock().kept),
         }
+    }
+
+    /// Keeps what was typed before a question was shown for the next prompt, and says so.
+    fn set_typed_ahead_aside(&self, typed: &str) {
+        if typed.trim().is_empty() {
+            return;
+        }
+        let told = if self.has_prompt.load(Ordering::Relaxed) {
+            let mut askers = self.askers.lock();
+            if !askers.kept.is_empty() {
+                askers.kept.push('\n');
+            }
+            askers.kept.push_str(typed);
+            "what you typed before the question is no answer to it; it is in the next prompt\n"
+        } else {
+            "what you typed before the question is no answer to it and was not used\n"
+        };
+        // A failure cannot be reported anywhere.
+        self.screen.write(Stream::Err, told).ok();
     }
 
     /// Returns whether a question was closed before its line was opened.

@@ -58,6 +58,8 @@ struct ScreenState {
     open_line: bool,
     /// Whole lines that wait for the thread that shows them above the prompt.
     above: String,
+    /// What prints above the open line; taken by the thread while it prints.
+    printer: Option<Box<dyn ExternalPrinter + Send>>,
     has_printer: bool,
 }
 
@@ -69,11 +71,14 @@ impl Screen {
         }
     }
 
-    /// Sets what prints above an open line.
+    /// Sets what prints above the line that is opened next.
     pub(super) fn set_printer(&self, printer: impl ExternalPrinter + Send + 'static) {
-        self.shared.state.lock().has_printer = true;
-        let shared = self.shared.clone();
-        std::thread::spawn(move || print_above(&shared, printer));
+        let mut state = self.shared.state.lock();
+        state.printer = Some(Box::new(printer));
+        if !std::mem::replace(&mut state.has_printer, true) {
+            let shared = self.shared.clone();
+            std::thread::spawn(move || print_above(&shared));
+        }
     }
 
     pub(super) fn write(&self, stream: Stream, text: &str) -> io::Result<()> {
@@ -177,18 +182,24 @@ impl ScreenState {
 }
 
 /// Shows lines above the line that is being typed, for as long as the process lives.
-fn print_above(shared: &ScreenShared, mut printer: impl ExternalPrinter) {
+fn print_above(shared: &ScreenShared) {
     loop {
-        let lines = {
+        let (lines, printer) = {
             let mut state = shared.state.lock();
             while state.above.is_empty() {
                 shared.has_above.wait(&mut state);
             }
-            std::mem::take(&mut state.above)
+            (std::mem::take(&mut state.above), state.printer.take())
         };
-        if printer.print(lines.clone()).is_err() {
+        // It fails if the line of this printer was closed meanwhile.
+        let printed = printer.map(|mut printer| (printer.print(lines.clone()).is_ok(), printer));
+        if !matches!(printed, Some((true, _))) {
             // A failure cannot be reported anywhere.
             direct(Stream::Err, &lines).ok();
+        }
+        if let Some((_, printer)) = printed {
+            // Another line may have been opened meanwhile, with a printer of its own.
+            shared.state.lock().printer.get_or_insert(printer);
         }
     }
 }

@@ -25,6 +25,8 @@ mod home;
 #[cfg(unix)]
 mod hooks;
 mod interrupt;
+#[cfg(unix)]
+mod kept_promises;
 mod mcp;
 mod model;
 #[cfg(unix)]

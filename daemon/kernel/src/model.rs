@@ -15,6 +15,8 @@ pub struct ModelRequest {
     pub tools: Vec<ToolSpec>,
     pub delivery: Delivery,
     pub reasoning_effort: Option<String>,
+    /// How the reasoning is summarised; the vendor's own way when absent.
+    pub reasoning_summary: Option<String>,
     /// The most tokens that the reply may have; the provider's own limit holds beside it.
     pub max_output_tokens: Option<u64>,
     pub tool_use: ToolUse,

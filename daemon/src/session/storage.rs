@@ -66,6 +66,39 @@ pub(super) enum OnFailure {
     Keep,
 }
 
+/// What follows from a failed commit, for whoever is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    /// A request was refused and changed nothing.
+    Refused,
+    /// What has happened is kept, and stored later.
+    Kept,
+    /// It is kept, but was tried so often that only the next request tries it again.
+    GivenUp,
+    /// What has happened cannot be stored, ever.
+    Lost,
+}
+
+impl Follows {
+    fn told(self, error: &StoreError) -> String {
+        let what = match self {
+            Self::Refused => {
+                "A request was refused and changed nothing. The session can be read meanwhile, and takes requests again as soon as its log can be written"
+            }
+            Self::Kept => {
+                "What has happened since is kept in memory, and the session goes on by itself when its log can be written again; until then it can be read, and new requests are refused"
+            }
+            Self::GivenUp => {
+                "What has happened since is still kept in memory, but nothing is tried again by itself any more: the next request to the session tries it, and it is lost if the daemon ends before"
+            }
+            Self::Lost => {
+                "What had happened last could not be stored and is lost; the session goes on from what is in its log"
+            }
+        };
+        format!("the session's log could not be written: {error}. {what}.")
+    }
+}
+
 impl Storage {
     /// Returns whether something waits to be stored, or the state is not known.
     pub(super) fn is_blocked(&self) -> bool {
@@ -240,7 +273,14 @@ impl Actor {
         } else {
             self.undo().await;
         }
-        self.note_failure(&error);
+        self.note_failure(
+            &error,
+            if keep {
+                Follows::Kept
+            } else {
+                Follows::Refused
+            },
+        );
         if keep {
             Err(self.not_yet_stored())
         } else {
@@ -291,7 +331,7 @@ impl Actor {
                 self.read_back(&nothing).await;
                 if let Some(error) = &self.storage.unread {
                     let error = error.clone();
-                    self.note_failure(&error);
+                    self.note_failure(&error, Follows::Kept);
                     return Err(SessionError::Unreadable(error));
                 }
             }
@@ -323,7 +363,7 @@ impl Actor {
         if error.may_pass() {
             let error = Arc::new(error);
             self.storage.unstored = Some(unstored);
-            self.note_failure(&error);
+            self.note_failure(&error, Follows::Kept);
             return Err(SessionError::Store(error));
         }
         // The store refuses it for good, or the failed commit took effect after all.
@@ -334,7 +374,7 @@ impl Actor {
         }
         tracing::error!(session = %self.state.id, %error, "what had happened could not be stored");
         self.undo().await;
-        self.tell_storage_error(&Arc::new(error));
+        self.tell_storage_error(&error, Follows::Lost);
         Ok(())
     }
 
@@ -370,22 +410,27 @@ impl Actor {
     }
 
     /// Records that a commit failed: clients are told once, and what waits is tried again.
-    fn note_failure(&mut self, error: &Arc<StoreError>) {
+    fn note_failure(&mut self, error: &Arc<StoreError>, follows: Follows) {
         if self.storage.failing.is_none() {
             tracing::error!(session = %self.state.id, error = &**error as &dyn std::error::Error, "the log cannot be written");
-            self.tell_storage_error(error);
+            self.tell_storage_error(error, follows);
         }
         let storage = &mut self.storage;
         storage.failing = Some(error.clone());
         if !storage.is_blocked() {
             return;
         }
-        if storage.retries >= RETRIES {
+        let tried = storage.retries;
+        if tried >= RETRIES {
             storage.retry_at = None;
             storage.at_work = None;
             // Nothing is tried again by itself, so nobody waits for it any longer.
             self.waits
                 .refuse(Whose::All, &SessionError::NotYetStored(error.clone()));
+            if tried == RETRIES {
+                self.storage.retries += 1;
+                self.tell_storage_error(error, Follows::GivenUp);
+            }
             return;
         }
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(storage.retries.min(16));
@@ -404,10 +449,10 @@ impl Actor {
     }
 
     /// Tells clients that the log cannot be written; the log cannot say it.
-    fn tell_storage_error(&mut self, error: &Arc<StoreError>) {
+    fn tell_storage_error(&mut self, error: &StoreError, follows: Follows) {
         let event = Ephemeral::SessionError(Failure {
             error_type: "storage".to_owned(),
-            message: SessionError::Store(error.clone()).to_string(),
+            message: follows.told(error),
             ..Failure::default()
         });
         self.tell(&event);

@@ -10,6 +10,7 @@ use loopd_proto::id::TaskId;
 use loopd_proto::run_scope::ToolLimits;
 
 use super::definitions::model::{Choice, Wish, choose};
+use super::definitions::settings::preferred_effort;
 use super::definitions::{self, AskedBy, is_same};
 use super::error::PlanRefusal;
 use super::memory;
@@ -104,7 +105,9 @@ async fn named(
         copied: Vec::new(),
         memory: memory.map(|folder| folder.to_string_lossy().into_owned()),
     };
-    let effort = agent.effort.as_ref().or(parent.reasoning_effort.as_ref());
+    let effort = preferred_effort(&agent.name, parent.subagents.as_ref())
+        .or(agent.effort.as_ref())
+        .or(parent.reasoning_effort.as_ref());
     Ok(SubagentPlan {
         profile,
         origin: Some(agent.origin),

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use loopd_proto::permission::PermissionRequest;
+use loopd_proto::visible::visible;
 
 use loopd_kernel::policy::grant::Grant;
 use loopd_model::http::{HttpCarrier, Url};
@@ -183,8 +184,10 @@ fn part(page: &page::Page, args: &WebFetchArgs) -> String {
         .max_length
         .unwrap_or(DEFAULT_LENGTH)
         .clamp(1, MAX_LENGTH);
-    let total = page.text.chars().count();
-    let text: String = page.text.chars().skip(start).take(length).collect();
+    // As `view` and `grep` show files: what a page hides is shown, and nothing in it steers a terminal.
+    let page_text = visible(&page.text);
+    let total = page_text.chars().count();
+    let text: String = page_text.chars().skip(start).take(length).collect();
     let mut parts = Vec::new();
     if start >= total && total > 0 {
         parts.push(format!(

@@ -12,6 +12,7 @@ mod sqlite;
 pub mod todos;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use loopd_proto::id::{EventId, Seq, SessionId};
@@ -68,6 +69,15 @@ pub struct Batch {
     pub events: Vec<StoredEvent>,
 }
 
+/// What a look for damage found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreCheck {
+    /// What is damaged, in the words of the backend; empty if nothing is.
+    pub damage: Vec<String>,
+    /// Whether everything was looked at in the time.
+    pub complete: bool,
+}
+
 /// Keeps sessions and facts.
 ///
 /// Writes are queued at once, when the method is called and not when its future is first polled,
@@ -117,6 +127,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Counts the bytes of every session's events.
     fn sizes(&self) -> StoreFuture<Vec<(SessionId, u64)>>;
+
+    /// Looks for damage in everything that is stored, for at most this time.
+    fn check(&self, within: Duration) -> StoreFuture<StoreCheck>;
 
     /// Refuses new work, finishes what is queued and closes the store. Closing twice is no error.
     fn close(&self) -> StoreFuture<()>;

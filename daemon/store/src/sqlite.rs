@@ -4,6 +4,7 @@
 //! its commit.
 
 mod change;
+mod check;
 mod disk;
 mod erase;
 mod error;
@@ -15,6 +16,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
@@ -24,7 +26,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{Batch, SessionRecord, Store, StoreError, StoreFuture, StoredEvent};
+use crate::{Batch, SessionRecord, Store, StoreCheck, StoreError, StoreFuture, StoredEvent};
 use change::Change;
 use disk::Disk;
 pub use error::OpenError;
@@ -226,6 +228,11 @@ impl Store for SqliteStore {
 
     fn sizes(&self) -> StoreFuture<Vec<(SessionId, u64)>> {
         self.readers.run(|connection| read::sizes(connection))
+    }
+
+    fn check(&self, within: Duration) -> StoreFuture<StoreCheck> {
+        self.readers
+            .run(move |connection| check::run(connection, within))
     }
 
     fn close(&self) -> StoreFuture<()> {

@@ -25,6 +25,16 @@ pub struct DaemonStatus {
     pub config_problem: Option<String>,
 }
 
+/// What a look for damage in the database found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DatabaseCheck {
+    /// What is damaged; empty if nothing is.
+    pub damage: Vec<String>,
+    /// Whether all of it was looked at, in the time that there is for that.
+    pub complete: bool,
+}
+
 /// A session that is in the daemon's memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

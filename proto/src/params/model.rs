@@ -83,6 +83,10 @@ pub struct SwitchParams {
     #[serde(default)]
     pub reasoning_effort: Option<String>,
     #[serde(default)]
+    pub reasoning_summary: Option<String>,
+    #[serde(default)]
+    pub context_tier: Option<String>,
+    #[serde(default)]
     pub model_capabilities: Option<CapabilitiesOverride>,
 }
 

@@ -137,7 +137,7 @@ pub struct Removed {
     pub removed: bool,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnqueueParams {
     pub session_id: SessionId,

@@ -64,6 +64,8 @@ pub(crate) fn outcome_of(
             | TurnOutcome::Blocked { .. } => Outcome::Done,
             TurnOutcome::Stopped { reason, .. } => match reason {
                 StopReason::CapReached => Outcome::Limit,
+                // The person at this terminal said no, which is an answer and no failure of the run.
+                StopReason::Rejected if app.terminal.can_ask() => Outcome::Done,
                 StopReason::Rejected => Outcome::NobodyToAsk,
                 StopReason::TaskComplete
                 | StopReason::Blocked

@@ -23,6 +23,10 @@ pub enum Refusal {
     NotQueued(MessageId),
     #[error("{0} is a slash command, not a message; remove it and queue another command instead")]
     NotAMessage(MessageId),
+    #[error(
+        "{0} is the message of a slash command or the answer to a question, and its text belongs to that; remove it and send another message instead"
+    )]
+    TextBelongs(MessageId),
     #[error("attachments: {0} may not be read, by the managed settings of this session")]
     AttachmentDenied(String),
     #[error("the agents of this session changed while one was chosen; try again")]

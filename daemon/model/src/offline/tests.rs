@@ -20,6 +20,7 @@ fn request(messages: Vec<ModelMessage>, tools: &[&str]) -> ModelRequest {
             .collect(),
         delivery: Delivery::Whole,
         reasoning_effort: None,
+        reasoning_summary: None,
         max_output_tokens: None,
         tool_use: loopd_kernel::model::ToolUse::Free,
         headers: Vec::new(),

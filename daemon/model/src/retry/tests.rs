@@ -99,6 +99,7 @@ async fn run(failures: Vec<ProviderError>, shows: &'static str, takes: Duration)
         tools: Vec::new(),
         delivery: Delivery::Streamed,
         reasoning_effort: None,
+        reasoning_summary: None,
         max_output_tokens: None,
         tool_use: loopd_kernel::model::ToolUse::Free,
         headers: Vec::new(),

@@ -46,6 +46,7 @@ pub(super) fn conversation(model: &str, messages: Vec<ModelMessage>) -> ModelReq
         tools: Vec::new(),
         delivery: Delivery::Whole,
         reasoning_effort: None,
+        reasoning_summary: None,
         max_output_tokens: None,
         tool_use: loopd_kernel::model::ToolUse::Free,
         headers: Vec::new(),

@@ -134,6 +134,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::LoopdModelChoice, _, _>(model::choice)?;
     table.bind::<m::LoopdDiscoveryProblems, _, _>(discovery_problems::list)?;
     table.bind::<m::LoopdDaemonStatus, _, _>(daemon::status)?;
+    table.bind::<m::LoopdDatabaseCheck, _, _>(daemon::check_database)?;
     table.bind::<m::LoopdDaemonStop, _, _>(daemon::stop)?;
     table.bind::<m::LoopdProcessList, _, _>(process::list)?;
     table.bind::<m::LoopdWorktreeList, _, _>(worktree::list)?;

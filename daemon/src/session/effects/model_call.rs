@@ -44,6 +44,7 @@ impl Actor {
                 Delivery::Whole
             },
             reasoning_effort: self.effort_in_force(),
+            reasoning_summary: self.state.options.reasoning_summary.clone(),
             max_output_tokens: None,
             tool_use: ToolUse::Free,
             headers: self.running.headers(),

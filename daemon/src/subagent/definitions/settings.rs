@@ -148,6 +148,16 @@ impl AgentSettings {
     }
 }
 
+/// Returns the reasoning effort that a session sets for an agent.
+pub fn preferred_effort<'a>(
+    agent: &str,
+    session: Option<&'a SubagentSettings>,
+) -> Option<&'a String> {
+    let entries = session.into_iter().filter_map(|it| it.agents.as_ref());
+    let mut entries = entries.flatten().filter(|(name, _)| is_same(name, agent));
+    entries.find_map(|(_, entry)| entry.effort_level.as_ref())
+}
+
 fn switch(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "1" | "true" | "on" | "yes" => Some(true),

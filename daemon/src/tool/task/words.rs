@@ -61,6 +61,8 @@ pub(super) fn ended(started: &Started, ending: &RunEnding) -> Outcome {
             "completed",
             Outcome::success("The agent finished without saying anything."),
         ),
+        // Its text says why; the status of the line must not contradict that.
+        RunEnd::Answered if ending.unfinished.is_some() => ("incomplete", Outcome::success(said)),
         RunEnd::Answered => ("completed", Outcome::success(said)),
         RunEnd::Failed(why) => {
             let text = partial(&format!("The agent failed: {why}."), said);

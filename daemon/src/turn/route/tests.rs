@@ -335,6 +335,7 @@ async fn a_recorded_conversation_can_be_replayed_by_another_launch() {
         tools: Vec::new(),
         delivery: Delivery::Whole,
         reasoning_effort: None,
+        reasoning_summary: None,
         max_output_tokens: None,
         tool_use: loopd_kernel::model::ToolUse::Free,
         headers: Vec::new(),

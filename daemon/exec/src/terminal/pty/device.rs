@@ -9,7 +9,7 @@ use portable_pty::{PtySize, native_pty_system};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
-use rustix::termios::{InputModes, OptionalActions, QueueSelector, Termios};
+use rustix::termios::{Action, InputModes, OptionalActions, QueueSelector, Termios};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{Interest, Ready};
 
@@ -169,6 +169,15 @@ impl PtyDevice {
         let tty = rustix::fs::open(&self.tty, flags, Mode::empty())?;
         // Drop input that the last program did not read; it is not meant for the next one.
         rustix::termios::tcflush(&tty, QueueSelector::IFlush)?;
+        Ok(())
+    }
+
+    /// Lets output go on that the last program has stopped (`TCOOFF`): the shell could not say how its
+    /// command ended.
+    pub(super) fn resume_output(&self) -> io::Result<()> {
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let tty = rustix::fs::open(&self.tty, flags, Mode::empty())?;
+        rustix::termios::tcflow(&tty, Action::OOn)?;
         Ok(())
     }
 

@@ -34,6 +34,9 @@ impl PtyActor {
             }
             return;
         }
+        if let Err(error) = self.device.resume_output() {
+            tracing::debug!(%error, "the terminal of a shell is gone already");
+        }
         match self.stage {
             ShellStage::Opening => {
                 self.stage = ShellStage::Idle;

@@ -32,6 +32,39 @@ async fn a_shell_that_cannot_take_another_command_is_closed_with_the_cause() {
 }
 
 #[tokio::test]
+async fn a_terminal_that_a_program_has_stopped_goes_on_when_the_program_has_ended() {
+    let fixture = Fixture::new();
+    let mut shell = fixture.terminal().await;
+    for stops in [
+        "python3 -c 'import termios; termios.tcflow(0, termios.TCOOFF)'",
+        "python3 -c 'import termios; termios.tcflow(0, termios.TCOOFF)'; (exit 3)",
+    ] {
+        let (_, end) = run(&mut shell, stops).await;
+        let status = if stops.ends_with("3)") { 3 } else { 0 };
+        assert_eq!(end, CommandEnd::Exited(status), "{stops}");
+    }
+    let (said, end) = run(&mut shell, "echo next").await;
+    assert_eq!((said.as_str(), end), ("next\n", CommandEnd::Exited(0)));
+}
+
+#[tokio::test]
+async fn descriptors_that_bash_uses_itself_may_be_taken_by_commands() {
+    for command in [
+        "exec 10>/dev/null",
+        "exec 10>&1 11>&2",
+        "sleep 60 11>&10 &",
+        "exec 11>&10",
+    ] {
+        let fixture = Fixture::new();
+        let mut shell = fixture.terminal().await;
+        let (said, end) = run(&mut shell, command).await;
+        assert_eq!(end, CommandEnd::Exited(0), "{command}: {said}");
+        let (said, end) = run(&mut shell, "(exit 4)").await;
+        assert_eq!(end, CommandEnd::Exited(4), "{command}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn a_shell_goes_on_without_its_variables_and_after_leaving_every_loop() {
     let fixture = Fixture::new();
     let mut shell = fixture.terminal().await;

@@ -28,7 +28,8 @@ pub(in crate::decide) fn move_to(
     Ok(moved(id, place))
 }
 
-/// Gives a message another text. Its id, attachments and place stay.
+/// Gives a message another text. Its id, attachments and place stay. It stays a message, whatever the text
+/// is; one that a slash command made keeps its text, because what the command sets is meant for it.
 pub(in crate::decide) fn text(
     state: &State,
     id: MessageId,
@@ -38,6 +39,10 @@ pub(in crate::decide) fn text(
     let message = queued_message(state, &id)?;
     if message.prompt == prompt && message.display_prompt == display_prompt {
         return Ok(Decision::answering(Answer::Accepted(false)));
+    }
+    let of_command = message.scope.as_ref();
+    if of_command.is_some_and(|scope| !scope.command.is_empty()) || message.answers.is_some() {
+        return Err(Refusal::TextBelongs(id));
     }
     let mut decision = Decision::answering(Answer::Accepted(true));
     decision

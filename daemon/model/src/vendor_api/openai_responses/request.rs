@@ -40,11 +40,8 @@ pub(super) fn body(
     if !is_plain(&request.model) {
         document.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
-    if let Some(effort) = &request.reasoning_effort {
-        document.insert(
-            "reasoning".to_owned(),
-            json!({ "effort": effort, "summary": "auto" }),
-        );
+    if let Some(reasoning) = reasoning(request) {
+        document.insert("reasoning".to_owned(), reasoning);
     }
     if let Some(limit) = max_output_tokens {
         document.insert("max_output_tokens".to_owned(), limit.into());
@@ -53,6 +50,22 @@ pub(super) fn body(
         document.insert("stream".to_owned(), true.into());
     }
     serde_json::to_vec(&document)
+}
+
+/// Returns what is asked of the reasoning. A session that chooses an effort gets summaries, unless it
+/// wants none.
+fn reasoning(request: &ModelRequest) -> Option<Value> {
+    let effort = request.reasoning_effort.as_deref();
+    let summary = match request.reasoning_summary.as_deref() {
+        Some("none") => None,
+        Some(summary) => Some(summary),
+        None => effort.map(|_| "auto"),
+    };
+    let members = [("effort", effort), ("summary", summary)].into_iter();
+    let members: Map<String, Value> = members
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+        .collect();
+    (!members.is_empty()).then_some(Value::Object(members))
 }
 
 fn is_plain(model: &str) -> bool {

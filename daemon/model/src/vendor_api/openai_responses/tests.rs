@@ -186,3 +186,20 @@ async fn errors_inside_a_reply_have_their_kind() {
     let (result, _) = exchange(Delivery::Whole, Scripted::json(200, &whole)).await;
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Server);
 }
+
+#[test]
+fn the_summary_of_the_reasoning_is_as_the_session_wants_it() {
+    let asked = |effort: Option<&str>, summary: Option<&str>| {
+        let mut request = tests::request(Delivery::Whole);
+        request.reasoning_effort = effort.map(str::to_owned);
+        request.reasoning_summary = summary.map(str::to_owned);
+        let body = request::body(&request, None).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        body.get("reasoning").cloned().unwrap_or(Value::Null)
+    };
+    let auto = json!({"effort": "low", "summary": "auto"});
+    assert_eq!(asked(Some("low"), None), auto);
+    assert_eq!(asked(Some("low"), Some("none")), json!({"effort": "low"}));
+    assert_eq!(asked(None, Some("detailed")), json!({"summary": "detailed"}));
+    assert_eq!(asked(None, None), Value::Null);
+}

@@ -252,6 +252,8 @@ async fn choose_model(call: Call<'_>) -> Result<Invoked, RpcError> {
         session_id: call.session.id().clone(),
         model_id: wanted.to_owned(),
         reasoning_effort: words.next().map(str::to_owned),
+        reasoning_summary: None,
+        context_tier: None,
         model_capabilities: None,
     };
     if words.next().is_some() {

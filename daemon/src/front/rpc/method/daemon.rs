@@ -1,13 +1,20 @@
 //! Our own methods about the daemon as a process: its status, and stopping it.
 
+use std::time::Duration;
+
 use loopd_proto::build_id;
-use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
+use loopd_proto::params::daemon::{Activity, DaemonStatus, DatabaseCheck, LiveSession};
 use loopd_proto::params::server::NoParams;
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::session::SessionHandle;
 use crate::session::view::View;
+use loopd_kernel::command::{Command, LogLevel};
 use loopd_kernel::state::State;
+
+/// How long a look for damage may take: a person waits for it.
+const CHECK_TIME: Duration = Duration::from_secs(30);
 
 pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus, RpcError> {
     let app = &context.app;
@@ -50,6 +57,37 @@ async fn config_problem(context: &Context) -> Option<String> {
     let checked =
         tokio::task::spawn_blocking(move || services.config.problem_now(&services.home)).await;
     checked.ok()?
+}
+
+/// Tells the clients of a session that the settings in force are not those of the file, so that nobody
+/// takes older settings for new ones.
+pub(super) async fn warn_of_config(context: &Context, session: &SessionHandle) {
+    let Some(message) = config_problem(context).await else {
+        return;
+    };
+    let warning = Command::Log {
+        level: LogLevel::Warning,
+        kind: "config".to_owned(),
+        message,
+        url: None,
+        tip: None,
+        stored: true,
+    };
+    if let Err(error) = session.command(warning).await {
+        tracing::warn!(%error, "a session could not be told about config.toml");
+    }
+}
+
+/// Looks for damage in the database.
+pub(super) async fn check_database(
+    context: Context,
+    _: NoParams,
+) -> Result<DatabaseCheck, RpcError> {
+    let found = context.app.services.store.check(CHECK_TIME).await?;
+    Ok(DatabaseCheck {
+        damage: found.damage,
+        complete: found.complete,
+    })
 }
 
 fn activity(view: &View<'_>) -> Activity {

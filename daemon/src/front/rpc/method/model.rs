@@ -4,6 +4,7 @@ use loopd_proto::params::model::{
     Capabilities, Choice, ChoiceParams, Current, Effort, EffortParams, Limits, Model, Models,
     SessionModels, Supports, SwitchParams, Switched,
 };
+use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::Of;
 use loopd_proto::provider::without_address_secrets;
@@ -101,6 +102,8 @@ pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Swi
     if let Some(effort) = &params.reasoning_effort {
         session_options::check_effort(effort)?;
     }
+    session_options::check_summary(params.reasoning_summary.as_deref())?;
+    session_options::check_context_tier("contextTier", params.context_tier.as_deref())?;
     // A session that no launch has opened yet learns its providers later.
     let (route, is_launched) = session
         .view(|view| ((view.route)(), view.launch.is_some()))
@@ -114,6 +117,12 @@ pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Swi
         reasoning_effort: params.reasoning_effort,
         capabilities: params.model_capabilities,
     };
+    if params.reasoning_summary.is_some() {
+        let mut patch = OptionsPatch::default();
+        patch.options.reasoning_summary = params.reasoning_summary;
+        let change = Command::UpdateOptions(Box::new(patch));
+        session.command(change).await?;
+    }
     let change = Command::SetModel(Box::new(choice));
     session.command(change).await?;
     Ok(Switched {

@@ -94,6 +94,11 @@ pub(super) async fn update_text(
     context: Context,
     params: UpdateTextParams,
 ) -> Result<Updated, RpcError> {
+    if params.prompt.trim().is_empty() {
+        return Err(RpcError::InvalidParams(
+            "prompt: it is empty; to take the message out, call session.queue.removeAt".to_owned(),
+        ));
+    }
     let command = Command::EditQueued {
         id: params.id,
         prompt: params.prompt,

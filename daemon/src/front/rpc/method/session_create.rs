@@ -10,6 +10,7 @@ use loopd_proto::session::{
 };
 
 use super::agent;
+use super::daemon;
 use super::host::check_session_files;
 use super::policy;
 use super::session_options;
@@ -95,6 +96,7 @@ pub(super) async fn create(
             error => error.into(),
         });
     }
+    daemon::warn_of_config(&context, &session).await;
     context.connection.attach(id.clone());
     if let Some(name) = &params.options.client_name {
         context.connection.set_name(name);

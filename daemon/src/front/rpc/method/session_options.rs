@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::session::{ClientTool, SessionOptions};
 
 use super::permission_path::check_absolute;
@@ -11,6 +12,10 @@ use crate::front::rpc::limit;
 
 /// The reasoning efforts that a vendor or an official client knows.
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+/// How reasoning is summarised.
+const SUMMARIES: [&str; 4] = ["none", "auto", "concise", "detailed"];
+/// The sizes of a context window in the public schema.
+const CONTEXT_TIERS: [&str; 2] = ["default", "long_context"];
 const SYSTEM_MESSAGE_MODES: [&str; 3] = ["append", "replace", "customize"];
 const PRECEDENCES: [&str; 2] = ["available", "excluded"];
 /// The longest name of a tool.
@@ -21,6 +26,9 @@ pub(super) fn check(options: &SessionOptions) -> Result<(), RpcError> {
     if let Some(effort) = &options.reasoning_effort {
         check_effort(effort)?;
     }
+    check_summary(options.reasoning_summary.as_deref())?;
+    check_context_tier("contextTier", options.context_tier.as_deref())?;
+    check_subagents(options.subagents.as_ref())?;
     let precedence = options.tool_filter_precedence.as_deref();
     one_of("toolFilterPrecedence", precedence, &PRECEDENCES)?;
     if let Some(config) = &options.system_message {
@@ -44,6 +52,45 @@ pub(super) fn check(options: &SessionOptions) -> Result<(), RpcError> {
 
 pub(super) fn check_effort(effort: &str) -> Result<(), RpcError> {
     one_of("reasoningEffort", Some(effort), &EFFORTS)
+}
+
+pub(super) fn check_summary(summary: Option<&str>) -> Result<(), RpcError> {
+    one_of("reasoningSummary", summary, &SUMMARIES)
+}
+
+/// Refuses a context window of another size than the model has: the daemon cannot ask for one.
+pub(super) fn check_context_tier(member: &str, tier: Option<&str>) -> Result<(), RpcError> {
+    one_of(member, tier, &CONTEXT_TIERS)?;
+    match tier {
+        Some("long_context") => Err(RpcError::InvalidParams(format!(
+            "{member}: \"long_context\" cannot be asked for here; the window is that of the model, so name a model with a larger one"
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Checks the settings of sub-agents: their limits, and what is set for single agents.
+pub(super) fn check_subagents(settings: Option<&SubagentSettings>) -> Result<(), RpcError> {
+    let Some(settings) = settings else {
+        return Ok(());
+    };
+    for (field, limit) in [
+        ("maxConcurrency", settings.max_concurrency),
+        ("maxDepth", settings.max_depth),
+    ] {
+        if limit == Some(0) {
+            return Err(RpcError::InvalidParams(format!(
+                "subagents.{field}: must be at least 1"
+            )));
+        }
+    }
+    for (name, entry) in settings.agents.iter().flatten() {
+        let member = |field| format!("subagents.agents.{name}.{field}");
+        let effort = entry.effort_level.as_deref();
+        one_of(&member("effortLevel"), effort, &EFFORTS)?;
+        check_context_tier(&member("contextTier"), entry.context_tier.as_deref())?;
+    }
+    Ok(())
 }
 
 fn one_of(member: &str, value: Option<&str>, valid: &[&str]) -> Result<(), RpcError> {
@@ -76,6 +123,12 @@ pub(super) fn check_directory(named: Option<&str>, resolved: &Path) -> Result<()
     let Some(named) = named else {
         return Ok(());
     };
+    if named.is_empty() {
+        return Err(RpcError::InvalidParams(
+            "workingDirectory: it is empty; name an existing directory, or leave it out for that of the caller"
+                .to_owned(),
+        ));
+    }
     let why = match std::fs::metadata(resolved) {
         Ok(metadata) if metadata.is_dir() => return Ok(()),
         Ok(_) => "is not a directory".to_owned(),

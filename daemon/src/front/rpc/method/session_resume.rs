@@ -6,6 +6,7 @@ use loopd_proto::event::session::WorkContext;
 use loopd_proto::session::{SessionOpened, SessionOptions, SessionResumeParams};
 
 use super::agent;
+use super::daemon;
 use super::host::check_session_files;
 use super::policy;
 use super::session_create::{opened, working_directory};
@@ -55,6 +56,9 @@ pub(super) async fn resume(
             joined => break joined?,
         }
     };
+    if !params.disable_resume {
+        daemon::warn_of_config(&context, &session).await;
+    }
     context.connection.attach(id.clone());
     if let Some(name) = &params.options.client_name {
         context.connection.set_name(name);

@@ -88,12 +88,20 @@ const LONGEST_ID: usize = 256;
 /// The modes of an agent in the public schema.
 const MODES: [&str; 4] = ["interactive", "plan", "autopilot", "shell"];
 
+/// Whether a message says nothing at all.
+fn is_empty(params: &SendParams) -> bool {
+    let attached = params.attachments.as_ref();
+    params.prompt.trim().is_empty() && attached.is_none_or(Vec::is_empty)
+}
+
 /// Builds the message; refuses options that the daemon does not support.
 pub(super) fn message(params: SendParams, sender: ClientRef) -> Result<Send, RpcError> {
     let refused = if params.response_format.is_some() {
         Some(
             "responseFormat: answers cannot be held to a schema yet; ask for the form in the prompt",
         )
+    } else if is_empty(&params) {
+        Some("prompt: it is empty, and nothing is attached; say what to do")
     } else if params.required_tool.as_deref().is_some_and(str::is_empty) {
         Some("requiredTool: must not be empty; leave it out to require none")
     } else if params

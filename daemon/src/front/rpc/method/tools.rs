@@ -62,20 +62,7 @@ pub(super) async fn update_subagents(
     params: SubagentParams,
 ) -> Result<NoResult, RpcError> {
     let session = context.session(&params.session_id)?;
-    let limits = params.subagents.iter();
-    if let Some(field) = limits
-        .flat_map(|settings| {
-            [
-                ("maxConcurrency", settings.max_concurrency),
-                ("maxDepth", settings.max_depth),
-            ]
-        })
-        .find_map(|(field, limit)| (limit == Some(0)).then_some(field))
-    {
-        return Err(RpcError::InvalidParams(format!(
-            "subagents.{field}: must be at least 1"
-        )));
-    }
+    session_options::check_subagents(params.subagents.as_ref())?;
     session
         .command(Command::SetSubagents(params.subagents))
         .await?;

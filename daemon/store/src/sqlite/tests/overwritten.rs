@@ -165,3 +165,30 @@ async fn a_database_that_was_emptied_is_not_taken_for_a_new_one_at_the_next_star
         "the log is kept"
     );
 }
+
+#[tokio::test]
+async fn damage_is_found_in_pages_that_nobody_has_read() {
+    use std::os::unix::fs::FileExt;
+    use std::time::Duration;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("loopd.db");
+    let within = Duration::from_secs(30);
+    let store = SqliteStore::open(Location::File(path.clone())).await.unwrap();
+    for session in ["one", "two", "three"] {
+        store.append(batch(session, 0, 200)).await.unwrap();
+    }
+    let healthy = store.check(within).await.unwrap();
+    assert!(healthy.complete && healthy.damage.is_empty(), "{healthy:?}");
+    store.close().await.unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let length = file.metadata().unwrap().len();
+    // The last page: nothing has to read it to open the store.
+    file.write_all_at(&[0xff; 4096], length - 4096).unwrap();
+    let store = SqliteStore::open(Location::File(path)).await.unwrap();
+    let found = match store.check(within).await {
+        Ok(found) => !found.damage.is_empty(),
+        Err(error) => matches!(error, StoreError::Corrupt { .. }),
+    };
+    assert!(found);
+}
