@@ -84,11 +84,7 @@ pub fn decide(
         }
 
         Command::Send(send) => queue::send(state, send, env),
-        Command::EnqueueCommand {
-            command,
-            runner,
-            sender,
-        } => queue::slash::enqueue(state, command, runner, sender, env),
+        Command::EnqueueCommand(line) => queue::slash::enqueue(state, line, env),
         Command::CommandRan { request, outcome } => {
             Ok(queue::slash::ran(state, &request, outcome, env))
         }

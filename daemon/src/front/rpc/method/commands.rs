@@ -14,6 +14,7 @@ use super::builtin::{self, Builtin};
 use super::discovery_problems;
 use super::file_commands::{self, FileCommand, FileCommands};
 use super::mcp_prompts::{self, PromptCommand};
+use super::queue::{self, QueuedAnswer};
 use super::run_file_command::{FileCall, FileResult};
 use super::session_skills;
 use super::skill_commands::{SkillCommand, SkillCommands};
@@ -21,7 +22,7 @@ use crate::discovery::misspelt::difference;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use loopd_kernel::command::{Answer, Command, CommandRunner, Send, SendPlace};
+use loopd_kernel::command::{CommandRunner, Send, SendPlace};
 use loopd_proto::id::MessageId;
 
 /// How many letters may differ between a name and the one that was meant.
@@ -317,12 +318,12 @@ pub(super) async fn handle_pending(
     let ran = session.client_command_ran(request.clone(), error.clone());
     let mut waited_for = ran.await?;
     if !waited_for {
-        let handled = session.command(Command::CommandHandled {
+        let answer = QueuedAnswer {
             request,
             stop: false,
             error,
-        });
-        waited_for = handled.await?.answer == Answer::Accepted(true);
+        };
+        waited_for = queue::answered(&context, &session, answer).await?;
     }
     Ok(Reported {
         success: true,

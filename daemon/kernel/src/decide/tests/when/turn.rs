@@ -79,11 +79,12 @@ impl Send {
 }
 
 pub(crate) fn slash_command(text: &str) -> Command {
-    Command::EnqueueCommand {
+    Command::EnqueueCommand(QueuedLine {
         command: text.to_owned(),
         runner: CommandRunner::Clients,
         sender: None,
-    }
+        display_text: None,
+    })
 }
 
 /// A client ran a slash command, and the queue continues.
