@@ -96,7 +96,11 @@ async fn say(
 ) -> Result<Option<Outcome>, NotSaid> {
     // A command may begin work before it has ended. A message gets a stream of its own.
     let events = slash::is_command(line).then(|| session.events());
-    let said = slash::read(app, session, line).await;
+    let limits = match answers {
+        Answers::Own(_) => run_limits::of_run(&app.options.run),
+        Answers::All => None,
+    };
+    let said = slash::read(app, session, line, limits).await;
     let said = match (said, events) {
         (Ok(said), events) => (said, events),
         (Err(error), None) => return Err(NotSaid::Command(error)),
@@ -113,7 +117,6 @@ async fn say(
             }));
         }
     };
-    let mut report = None;
     let work = match said {
         (Said::Exit, _) => return Ok(None),
         (Said::Over(outcome), None) => return Ok(Some(outcome)),
@@ -125,8 +128,6 @@ async fn say(
             }));
         }
         (Said::Send(message), _) => {
-            let scope = message.scope.as_ref();
-            report = scope.and_then(|scope| scope.research_report.clone());
             needs_autopilot(app, session)
                 .await
                 .map_err(NotSaid::Command)?;
@@ -150,16 +151,7 @@ async fn say(
         (Said::Done(_), None) => return Ok(Some(Outcome::Done)),
     };
     let outcome = watch(app, session, work, answers).await;
-    let outcome = outcome.map_err(NotSaid::Run)?;
-    if let (Outcome::Done, Some(report)) = (outcome, report)
-        && std::fs::metadata(&report).map_or(0, |file| file.len()) == 0
-    {
-        app.terminal.notice(&format!(
-            "loop: the research ended without a report: nothing is in {report}"
-        ));
-        return Ok(Some(Outcome::Failed));
-    }
-    Ok(Some(outcome))
+    outcome.map(Some).map_err(NotSaid::Run)
 }
 
 /// Looks at the events of a command that has ended: tells what was denied, and returns what that means

@@ -202,8 +202,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             });
         }
         Durable::TaskStarted(started) => {
-            let origin = state.origin();
-            state.tasks.started(started, origin);
+            runs::started(state, started, head.timestamp);
             works_on_todo(state, &started.id);
         }
         Durable::TaskProcess(process) => state.tasks.has_process(&process.id, process.pid),

@@ -109,6 +109,8 @@ pub struct State {
     pub fleet_result: Option<FleetProgress>,
     /// The last research of an earlier build, which named its message in an event.
     pub researches: Option<ResearchStarted>,
+    /// The report of a research that was written last.
+    pub written_report: Option<String>,
     /// The skills that were loaded.
     pub skills: Skills,
     /// What messages set for their runs.
@@ -355,6 +357,7 @@ impl State {
             fleet: None,
             fleet_result: None,
             researches: None,
+            written_report: None,
             skills: Skills::default(),
             kept_scopes: KeptScopes::default(),
             totals: Totals::default(),

@@ -29,6 +29,11 @@ pub enum SubagentError {
     TakesNoMessages(TaskId),
     #[error("The message is empty.")]
     EmptyMessage,
+    #[error(
+        "This run may use only some tools, and the agent {0} was started with others. Start another agent for it, or \
+         do it yourself."
+    )]
+    Wider(TaskId),
     #[error("{limit} messages wait for the agent {id} already; wait until it has read some.")]
     InboxFull { id: TaskId, limit: usize },
     #[error(

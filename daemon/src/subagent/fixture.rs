@@ -308,6 +308,7 @@ pub(crate) fn order(name: &str, execution: Execution) -> SubagentOrder {
         todo: None,
         tools: None,
         answers_person: false,
+        command: None,
         skill: None,
     }
 }

@@ -1,6 +1,6 @@
 //! What an action does: the commands that the kernel is given.
 
-use loopd_kernel::command::{AbortRequest, Command, Effect, Shutdown};
+use loopd_kernel::command::{AbortRequest, Command, Effect, QueuedLine, Shutdown};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::{Phase, TurnKey};
 use loopd_kernel::tool_call::CallStage;

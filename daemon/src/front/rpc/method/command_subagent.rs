@@ -1,8 +1,11 @@
 //! Runs a slash command in a sub-agent. A person waits for its answer, and the conversation gets it, too.
 
 use loopd_proto::event::task::Execution;
+use loopd_proto::id::MessageId;
 use loopd_proto::params::command::{BegunWork, Invoked};
+use loopd_proto::run_scope::{CommandRun, RunLimits};
 
+use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use crate::subagent::{RunEnd, RunEnding, SubagentOrder};
@@ -15,6 +18,15 @@ pub(super) struct SubagentCommand<'a> {
     pub(super) name: &'a str,
     /// What the person typed.
     pub(super) shown: String,
+}
+
+/// Returns a new run of a command.
+pub(super) fn begin(context: &Context, limits: Option<RunLimits>) -> CommandRun {
+    let id = context.app.services.clock.id();
+    CommandRun {
+        id: MessageId::new(format!("command-{id}")),
+        limits,
+    }
 }
 
 impl SubagentCommand<'_> {

@@ -7,7 +7,7 @@ use loopd_proto::params::command::{
     CommandInfo, CommandKind, Commands, ExecuteParams, Executed, HandlePendingParams, InvokeParams,
     Invoked, ListParams, Reported,
 };
-use loopd_proto::run_scope::RunScope;
+use loopd_proto::run_scope::{RunLimits, RunScope};
 use loopd_proto::session::{ClientCommand, Mode};
 
 use super::builtin::{self, Builtin};
@@ -169,7 +169,8 @@ fn named<'a>(member: &str, given: &'a str) -> Result<&'a str, RpcError> {
 pub(super) async fn invoke(context: Context, params: InvokeParams) -> Result<Invoked, RpcError> {
     let session = context.session(&params.session_id)?;
     let name = named("name", &params.name)?;
-    let ran = run(&context, &session, name, params.input.trim()).await?;
+    let input = params.input.trim();
+    let ran = run(&context, &session, name, input, params.limits).await?;
     let Invoked::AgentPrompt {
         prompt,
         display_prompt,
@@ -203,6 +204,7 @@ pub(super) async fn run(
     session: &SessionHandle,
     name: &str,
     input: &str,
+    limits: Option<RunLimits>,
 ) -> Result<Invoked, RpcError> {
     let all = AllCommands::of(context, session).await?;
     match all.find(name) {
@@ -218,7 +220,7 @@ pub(super) async fn run(
             }
         }
         Some(Found::Builtin(builtin)) => builtin.run(context, session, input).await,
-        Some(Found::Skill(skill)) => skill.run(session, input).await,
+        Some(Found::Skill(skill)) => skill.run(context, session, input, limits).await,
         Some(Found::Prompt(prompt)) => prompt.run(input).await,
         Some(Found::File(command)) => {
             let call = FileCall {
@@ -226,6 +228,7 @@ pub(super) async fn run(
                 session,
                 command,
                 input,
+                limits,
             };
             Ok(match call.run().await? {
                 FileResult::Done(invoked) => invoked,
@@ -263,7 +266,7 @@ pub(super) async fn run(
 pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<Executed, RpcError> {
     let session = context.session(&params.session_id)?;
     let name = named("commandName", &params.command_name)?;
-    let error = match run(&context, &session, name, params.args.trim()).await {
+    let error = match run(&context, &session, name, params.args.trim(), None).await {
         Ok(Invoked::AgentPrompt {
             prompt,
             display_prompt,

@@ -1,6 +1,6 @@
 //! Slash commands wait in the queue. They run one at a time, in clients or in the daemon.
 
-use crate::command::{Command, CommandOutcome, CommandRunner};
+use crate::command::{Command, CommandOutcome, CommandRunner, QueuedLine};
 use crate::decide::tests::prelude::*;
 
 #[test]

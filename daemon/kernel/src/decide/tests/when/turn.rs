@@ -8,7 +8,7 @@ use serde_json::json;
 use super::data;
 use crate::command::{
     AbortRequest, AbortWaiting, Command, CommandRunner, ModelFailure, ModelReplied, Prepared,
-    PreparedMessage, Send, SendPlace,
+    PreparedMessage, QueuedLine, Send, SendPlace,
 };
 use crate::model::{AssistantTurn, Finish, ModelReply, ToolCall, Usage};
 use crate::state::TurnKey;
