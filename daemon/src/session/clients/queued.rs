@@ -15,14 +15,9 @@ use tokio::time::Instant;
 use super::Clients;
 use super::attach::Attachment;
 use crate::client::{Client, ClientId, Notice};
+use crate::config::CommandTimeout;
 use crate::session::actor::Actor;
 use crate::session::journal;
-
-/// How long a client may take to run a command that it offers.
-const LONGEST_RUN: Duration = Duration::from_secs(60 * 60);
-
-/// How long a command that no client offers waits for a client that runs it.
-const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
 
 /// A slash command of the queue that clients are to run.
 #[derive(Debug)]
@@ -34,10 +29,10 @@ pub(super) struct OfferedCommand {
 }
 
 impl OfferedCommand {
-    fn limit(&self) -> Duration {
+    fn limit(&self, timeout: CommandTimeout) -> Duration {
         match self.owner {
-            Some(_) => LONGEST_RUN,
-            None => LONGEST_WAIT,
+            Some(_) => timeout.0,
+            None => timeout.unclaimed(),
         }
     }
 }
@@ -165,16 +160,18 @@ impl Actor {
             return None;
         };
         let queued = self.clients.queued.as_ref()?;
-        (queued.request == pending.request).then(|| queued.since + queued.limit())
+        let limit = queued.limit(self.services.config.command_timeout);
+        (queued.request == pending.request).then(|| queued.since + limit)
     }
 
     /// Returns the report that no client has answered in time.
     pub(in crate::session) fn queued_command_overdue(&mut self) -> Option<Command> {
         let queued = self.clients.queued.take()?;
-        let minutes = queued.limit().as_secs() / 60;
+        let limit = queued.limit(self.services.config.command_timeout);
+        let seconds = limit.as_secs();
         let why = match queued.owner {
-            Some(_) => format!("its client did not report its end within {minutes} minutes"),
-            None => format!("no client ran it within {minutes} minutes"),
+            Some(_) => format!("its client did not report its end within {seconds} seconds"),
+            None => format!("no client ran it within {seconds} seconds"),
         };
         Some(unanswered(queued.request, why))
     }
