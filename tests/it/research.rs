@@ -289,7 +289,7 @@ async fn in_autopilot_mode_the_rules_last_until_the_task_is_complete() {
         Turn::results(["only agents", "only the report", "'bash' does not"]).calls([call(
             "c",
             "task_complete",
-            json!({"summary": "researched"}),
+            json!({"summary": "researched", "blocked": "the tide tables"}),
         )]),
     ])
     .await;

@@ -6,7 +6,7 @@ mod run_limits;
 mod watch;
 
 use anyhow::bail;
-use loopd_sdk::{Body, Durable, Events, LimitKind, Mode, Session, Wait};
+use loopd_sdk::{Body, Durable, Error, Events, LimitKind, Mode, Session, Wait};
 
 use crate::app::App;
 use crate::outcome::Outcome;
@@ -105,7 +105,10 @@ async fn say(
         (Ok(said), events) => (said, events),
         (Err(error), None) => return Err(NotSaid::Command(error)),
         (Err(error), Some(events)) => {
-            let outcome = past(app, events).await;
+            let failure = error.downcast_ref::<Error>();
+            let limit = failure.filter(|failure| failure.is_limit());
+            let past = past(app, events).await;
+            let outcome = limit.map(|_| Outcome::Limit).or(past);
             return Err(NotSaid::Command(match outcome {
                 // Who stopped it knows why it ended.
                 Some(outcome) if !error.is::<CommandStopped>() => CommandStopped {

@@ -86,6 +86,8 @@ pub struct State {
     /// How the last run of the loop ended, and its error if it failed.
     pub last_outcome: Option<LoopOutcome>,
     pub last_error: Option<String>,
+    /// Whether that error says that a limit is reached.
+    pub last_error_is_limit: bool,
     /// Why the last message of the model is not complete; `None` if it is.
     pub answer_cut: Option<AnswerCut>,
     /// The open questions to clients.
@@ -345,6 +347,7 @@ impl State {
             stop_blocks: 0,
             last_outcome: None,
             last_error: None,
+            last_error_is_limit: false,
             answer_cut: None,
             questions: Questions::default(),
             unanswered: VecDeque::new(),

@@ -131,6 +131,9 @@ pub enum RunFailure {
     /// The error in the sub-agent's own log.
     #[error("{0}")]
     Loop(String),
+    /// A limit of the session or of the run ended it.
+    #[error("{0}")]
+    Limit(String),
     /// It came to its end, and its answer is not what was asked for.
     #[error("{0}")]
     Unfinished(String),

@@ -75,6 +75,7 @@ impl FakeChild {
             response: Some(text.to_owned()),
             unfinished: None,
             error: None,
+            limited: false,
             usage: WorkUsage::default(),
         })));
     }

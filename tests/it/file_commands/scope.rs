@@ -231,7 +231,7 @@ async fn a_narrowed_run_does_not_let_an_agent_with_other_tools_go_on() {
     let mut rounds = 0;
     let script = Script::answering(move |request| {
         let first = request.first_user_text();
-        if first.starts_with("DIG") {
+        if first.contains("DIG") {
             return Turn::any().says("dug");
         }
         rounds += 1;

@@ -8,7 +8,7 @@ use loopd_proto::run_scope::{CommandRun, RunLimits};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use crate::subagent::{RunEnd, RunEnding, SubagentOrder};
+use crate::subagent::{RunEnd, RunEnding, RunFailure, SubagentOrder};
 use loopd_kernel::command::Command;
 
 /// A command that runs in a sub-agent.
@@ -82,6 +82,9 @@ impl SubagentCommand<'_> {
                 incomplete: ending.unfinished,
                 begun: (!ending.left.is_empty()).then_some(BegunWork::Agent),
             }),
+            RunEnd::Failed(RunFailure::Limit(why)) => Err(RpcError::LimitReached(format!(
+                "/{name} was stopped: {why}"
+            ))),
             RunEnd::Failed(why) => Err(RpcError::Failed(format!("/{name} failed: {why}"))),
             RunEnd::Cancelled => Err(RpcError::Failed(format!("/{name} was stopped"))),
         }

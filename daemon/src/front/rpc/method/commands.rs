@@ -278,7 +278,7 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
             None
         }
         Ok(Invoked::Text { .. } | Invoked::Completed { .. }) => None,
-        Err(RpcError::Failed(why)) => Some(why),
+        Err(RpcError::Failed(why) | RpcError::LimitReached(why)) => Some(why),
         Err(error) => return Err(error),
     };
     Ok(Executed { error })
