@@ -199,6 +199,7 @@ events! {
         "hook.end" => HookEnd(hook::HookEnd),
         "hook.progress" => HookProgress(hook::HookProgress),
         "loopd.shell_waiting" => ShellWaiting(task::ShellWaiting),
+        "loopd.autopilot_changed" => AutopilotChanged(autopilot::AutopilotPaused),
         "loopd.fleet_progress" => FleetProgress(fleet::FleetProgress),
         "session.snapshot_rewind" => SnapshotRewind(rewind::SnapshotRewind),
     }
