@@ -349,6 +349,12 @@ pub(crate) enum HooksVerb {
         /// The event, for example preToolUse or PreToolUse.
         event: String,
     },
+    /// Accept your own files of hooks as they are now.
+    ///
+    /// A command of an agent may change or delete the files of hooks in your home. So a guard of yours
+    /// that was changed, moved, deleted or turned off has you asked about what it guarded. This says
+    /// that the change is yours: what is there now counts, and guards that are gone are given up.
+    Accept,
     /// Let a session go on without the apps whose hooks guard it and that are gone.
     ///
     /// A session that an app opened with hooks runs no tool while no connection answers them: calls

@@ -39,6 +39,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
             ..
         }) => hooks::test(&app, &file, event).await,
         Some(Verb::Hooks {
+            what: Some(HooksVerb::Accept),
+            ..
+        }) => hooks::accept(&app).await,
+        Some(Verb::Hooks {
             what: Some(HooksVerb::Lift { session, attached }),
             ..
         }) => hooks::lift(&app, session.as_deref(), attached).await,

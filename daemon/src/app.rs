@@ -52,6 +52,13 @@ impl Server {
         // If the home was emptied meanwhile, it may belong to another daemon by now.
         lock.check()?;
         let app = Self::with_store(home, Arc::new(store), Some(lock))?;
+        let (folder, sessions) = (home.to_owned(), app.services.sessions_folder());
+        let removed = tokio::task::spawn_blocking(move || {
+            loopd_exec::sandbox::remove_left_scratch(&folder, &sessions);
+        });
+        if let Err(error) = removed.await {
+            tracing::warn!(%error, "scratch folders could not be looked for");
+        }
         let found = app.services.processes.recover().await;
         if !found.is_empty() {
             tracing::info!(count = found.len(), "detached commands were found again");

@@ -50,7 +50,12 @@ pub struct Services {
 impl Services {
     /// Returns the folder of a session; it is created when the first file is stored in it.
     pub fn session_folder(&self, id: &SessionId) -> PathBuf {
-        self.home.join("session-state").join(id.as_str())
+        self.sessions_folder().join(id.as_str())
+    }
+
+    /// Returns the folder with the folders of all sessions.
+    pub fn sessions_folder(&self) -> PathBuf {
+        self.home.join("session-state")
     }
 
     /// Returns the file with a session's plan, without links, as requests to write it name it.

@@ -12,7 +12,7 @@ mod due;
 mod effects;
 mod files;
 mod fleet;
-mod hooks;
+pub mod hooks;
 pub mod join;
 mod journal;
 pub mod mcp;
@@ -197,6 +197,10 @@ enum Message {
     /// Ends the actor because the log is lost. Clients that wait for the running turn get an error.
     Abandon {
         why: String,
+        reply: oneshot::Sender<()>,
+    },
+    /// The daemon stops: the hooks are told that the session ends.
+    TellEnd {
         reply: oneshot::Sender<()>,
     },
     /// Ends the actor without changing the log.
@@ -452,6 +456,18 @@ impl SessionHandle {
         let why = why.to_owned();
         async move {
             if mailbox.send(Message::Abandon { why, reply }).await.is_ok() {
+                // An error means that the actor has ended already.
+                told.await.ok();
+            }
+        }
+    }
+
+    /// Tells the hooks that the session ends because the daemon stops.
+    pub fn tell_end(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (reply, told) = oneshot::channel();
+        let mailbox = self.mailbox.clone();
+        async move {
+            if mailbox.send(Message::TellEnd { reply }).await.is_ok() {
                 // An error means that the actor has ended already.
                 told.await.ok();
             }

@@ -7,6 +7,7 @@
 mod content;
 mod hooks;
 mod mcp;
+mod own_guards;
 mod rules;
 mod seen;
 mod skills;
@@ -24,6 +25,7 @@ use crate::discovery::hooks::GuardRecord;
 pub use content::{ContentItem, ContentKind, ProjectContent, ProjectLookup, hash_of_agent};
 pub use hooks::{GatedHook, GatedHooks, HeldGuard, HookState, hold_above, load_hooks, shell_word};
 pub use mcp::{GatedServers, load_servers};
+pub use own_guards::{ACCEPT, OwnFound, accept_own, remember_own};
 pub use rules::{GatedRules, load_rules};
 pub use seen::{OwnContent, tell_unseen};
 pub use skills::UntrustedSkills;

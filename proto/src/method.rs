@@ -93,6 +93,8 @@ methods! {
     "loopd.hooks.list" LoopdHooksList(hook_list::HookListParams) -> hook_list::HookList;
     /// Runs the hooks of a file once, with payloads of made-up values.
     "loopd.hooks.test" LoopdHooksTest(hook_list::HookTestParams) -> hook_list::HookTested;
+    /// Accepts the user's own files of hooks as they are now: guards that are not there any more are given up.
+    "loopd.hooks.accept" LoopdHooksAccept(hook_list::HookListParams) -> hook_list::HooksAccepted;
     /// Lets a session go on without the apps whose hooks guard it and that are gone, until they come again.
     "loopd.hooks.lift" LoopdHooksLift(hook_list::GuardLiftParams) -> hook_list::GuardLifted;
     /// Shows what the project around a folder would bring: hooks, agents, MCP servers, permissions.

@@ -8,7 +8,9 @@ use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
 use loopd_proto::params::daemon::DaemonStatus;
 use loopd_proto::params::discovery::{FileProblem, ProblemsParams};
-use loopd_proto::params::hook_list::{HookList, HookListParams, HookTestParams, HookTested};
+use loopd_proto::params::hook_list::{
+    HookList, HookListParams, HookTestParams, HookTested, HooksAccepted,
+};
 use loopd_proto::params::model::Model;
 use loopd_proto::params::model::{Choice, ChoiceParams};
 use loopd_proto::params::process::Process;
@@ -177,6 +179,12 @@ impl Client {
     /// Runs the hooks of a file for an event once, with payloads of made-up values.
     pub async fn test_hooks(&self, params: HookTestParams) -> Result<HookTested, Error> {
         self.call::<method::LoopdHooksTest>(&params).await
+    }
+
+    /// Accepts the user's own files of hooks as they are now.
+    pub async fn accept_hooks(&self, cwd: Option<String>) -> Result<HooksAccepted, Error> {
+        self.call::<method::LoopdHooksAccept>(&HookListParams { cwd })
+            .await
     }
 
     /// Shows what the project around a folder would bring; this client's directory when `None`.

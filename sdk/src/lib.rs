@@ -63,7 +63,8 @@ pub use loopd_proto::params::daemon::{Activity, DaemonStatus, LiveSession};
 pub use loopd_proto::params::discovery::{FileProblem, Skill, SkillSource};
 pub use loopd_proto::params::fleet::FleetStatus;
 pub use loopd_proto::params::hook_list::{
-    HookActionKind, HookList, HookTestParams, HookTested, ListedHook, ListedHookState, TriedHook,
+    HookActionKind, HookList, HookTestParams, HookTested, HooksAccepted, ListedHook,
+    ListedHookState, TriedHook,
 };
 pub use loopd_proto::params::model::Choice;
 pub use loopd_proto::params::pending::{ExitPlanMode, PlanAction};

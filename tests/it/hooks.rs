@@ -22,6 +22,7 @@ mod nested;
 mod of_agent;
 mod opened_below;
 mod own_files;
+mod payloads;
 mod permission;
 mod prompts;
 mod stop;
@@ -30,5 +31,6 @@ mod tree;
 mod tried;
 mod turned_off;
 mod two_clients;
+mod typed;
 
 pub(crate) use support::{HookApp, HookReply};

@@ -131,7 +131,11 @@ async fn a_changed_or_new_hook_does_not_run_until_it_is_trusted_again() {
     write(work, "guard.sh", "exit 2");
     let shown = client.call("loopd.trust.show", json!({})).await;
     let detail = shown["items"][0]["detail"].as_str().unwrap();
-    assert_eq!(detail, "./guard.sh [with the content of guard.sh]");
+    assert_eq!(
+        detail,
+        "./guard.sh [with the content of guard.sh] [what its files read or load when they run, other than \
+         these, is not covered]"
+    );
     trust(&client).await;
     assert_eq!(states(&client).await, ["runs"]);
 
@@ -340,4 +344,53 @@ async fn the_public_method_lists_hooks_of_trusted_projects() {
     assert_eq!(rows(&found), ["user agentStop true"]);
     assert_eq!(found["errors"], json!([]));
     daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_guard_is_trusted_with_what_its_script_loads_and_people_are_told_where_that_ends() {
+    let loads = [
+        (
+            "guard.sh",
+            ". \"$(dirname \"$0\")/lib/rules.sh\"\n",
+            "lib/rules.sh",
+            "deny() { exit 2; }\n",
+        ),
+        (
+            "guard.py",
+            "import json\nfrom rules import deny\n",
+            "rules.py",
+            "def deny(): ...\n",
+        ),
+        (
+            "guard.mjs",
+            "import { deny } from './rules.mjs'\n",
+            "rules.mjs",
+            "export const deny = 1\n",
+        ),
+    ];
+    for (script, text, rules, content) in loads {
+        let daemon = Daemon::playing([]).await;
+        let client = daemon.client();
+        let work = daemon.work();
+        let hook = json!({"version": 1, "hooks": {"preToolUse": [
+            {"bash": format!("scripts/{script}"), "matcher": "bash"}]}});
+        write(work, ".github/hooks/guard.json", &hook.to_string());
+        write(work, &format!("scripts/{script}"), text);
+        write(work, &format!("scripts/{rules}"), content);
+        write(work, "scripts/words.txt", "rm\n");
+        let shown = client.call("loopd.trust.show", json!({})).await;
+        let detail = shown["items"][0]["detail"].as_str().unwrap();
+        assert!(detail.contains(&format!("scripts/{rules}")), "{detail}");
+        assert!(
+            detail.contains("and not covered: scripts/words.txt"),
+            "{detail}"
+        );
+        trust(&client).await;
+        assert_eq!(states(&client).await, ["runs"]);
+        write(work, "scripts/words.txt", "ls\n");
+        assert_eq!(states(&client).await, ["runs"]);
+        write(work, &format!("scripts/{rules}"), "");
+        assert_eq!(states(&client).await, ["untrusted", "missing"], "{rules}");
+        daemon.finish().await;
+    }
 }

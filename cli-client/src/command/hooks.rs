@@ -98,6 +98,27 @@ fn tried(file: &Path, hook: &TriedHook) -> String {
     sanitize(&lines.join("\n")) + "\n"
 }
 
+/// Accepts the user's own files of hooks as they are.
+pub(crate) async fn accept(app: &App) -> anyhow::Result<Outcome> {
+    let client = app.connect().await?;
+    let cwd = Some(app.directory.to_string_lossy().into_owned());
+    let accepted = client.accept_hooks(cwd).await;
+    client.close().await;
+    let accepted = accepted?;
+    if app.options.json {
+        app.terminal
+            .print(&(serde_json::to_string(&accepted)? + "\n"))?;
+        return Ok(Outcome::Done);
+    }
+    for guard in &accepted.given_up {
+        let line = super::problem_line(guard);
+        app.terminal.notice(&format!("no longer guards: {line}"));
+    }
+    app.terminal
+        .notice("your own files of hooks count as they are now");
+    Ok(Outcome::Done)
+}
+
 /// Lets a session go on without the apps whose hooks guard it.
 pub(crate) async fn lift(
     app: &App,

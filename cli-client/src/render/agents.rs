@@ -6,7 +6,7 @@ use std::time::Duration;
 use loopd_sdk::proto::event::task::Execution;
 use loopd_sdk::{AgentId, Body, Durable, Ephemeral};
 
-use super::line::{shorten, summary};
+use super::line::{hook_line, shorten, summary};
 use crate::amount::{counted, tokens, took};
 use crate::terminal::Style;
 
@@ -25,6 +25,9 @@ pub(super) fn line(agent: &AgentId, body: &Body) -> Option<(Style, String)> {
         Body::Ephemeral(Ephemeral::TurnRetry(retry)) => {
             let why = retry.reason.as_deref().unwrap_or("the model call failed");
             (Style::Dim, format!("trying again: {}", shorten(why)))
+        }
+        Body::Ephemeral(Ephemeral::HookProgress(progress)) if progress.temporary != Some(true) => {
+            (Style::Dim, hook_line(&progress.message))
         }
         Body::Durable(_) | Body::Ephemeral(_) | Body::Unknown { .. } => return None,
     };

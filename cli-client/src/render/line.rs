@@ -19,6 +19,11 @@ pub(super) fn mode_line(mode: Mode) -> &'static str {
     }
 }
 
+/// Returns what a hook says that it does now.
+pub(super) fn hook_line(message: &str) -> String {
+    shorten(&format!("hook: {}", for_person(message).replace('\n', " ")))
+}
+
 /// Describes a tool call in one line: its name and its most informative argument.
 pub(super) fn summary(start: &ToolStart) -> String {
     const TELLING: [&str; 7] = [

@@ -6,7 +6,7 @@ use loopd_sdk::proto::event::turn::Delivered;
 use loopd_sdk::proto::id::ToolCallId;
 use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, TodoList};
 
-use super::line::mode_line;
+use super::line::{hook_line, mode_line};
 use super::own_run::OwnRun;
 use super::{UserMessages, agents};
 use crate::limits;
@@ -154,6 +154,12 @@ impl Text {
             }
             Body::Ephemeral(Ephemeral::SessionError(failure)) => {
                 self.note(Style::Bad, &failure.message)?;
+            }
+            // A line that is only of the moment is no news to a file or a pipe.
+            Body::Ephemeral(Ephemeral::HookProgress(progress))
+                if progress.temporary != Some(true) || self.terminal.is_live() =>
+            {
+                self.note(Style::Dim, &hook_line(&progress.message))?;
             }
             Body::Ephemeral(Ephemeral::FleetProgress(progress)) => self.show_fleet(progress)?,
             Body::Ephemeral(_) | Body::Unknown { .. } => {}
@@ -317,7 +323,10 @@ fn is_work(body: &Body) -> bool {
                 | Durable::TaskComplete(_)
                 | Durable::AutopilotStopped(_)
         ) | Body::Ephemeral(
-            Ephemeral::MessageDelta(_) | Ephemeral::Usage(_) | Ephemeral::TurnRetry(_)
+            Ephemeral::MessageDelta(_)
+                | Ephemeral::Usage(_)
+                | Ephemeral::TurnRetry(_)
+                | Ephemeral::HookProgress(_)
         )
     )
 }

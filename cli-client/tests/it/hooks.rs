@@ -114,3 +114,53 @@ fn a_model_that_nobody_serves_does_not_stay() {
     assert_eq!(said.code, 1, "{said:?}");
     home.prints(&["--continue", "hello"]);
 }
+
+fn write_hooks(home: &Home, hooks: &str) {
+    let folder = home.path("home/hooks");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!(r#"{{"version":1,"hooks":{hooks}}}"#);
+    std::fs::write(folder.join("guard.json"), text).unwrap();
+}
+
+#[test]
+fn what_a_hook_says_that_it_does_is_shown() {
+    let home = Home::new();
+    let progress = r#"echo '{\"type\":\"progress\",\"message\":\"Checking policy\"}'"#;
+    write_hooks(
+        &home,
+        &format!(r#"{{"preToolUse":[{{"bash":"{progress}"}}]}}"#),
+    );
+    let said = home.run(&["--yolo", "run echo x"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("hook: Checking policy"), "{said:?}");
+    assert!(!said.out.contains("Checking policy"), "{said:?}");
+}
+
+#[test]
+fn a_guard_of_the_user_that_is_gone_is_told_and_given_up_by_the_user_only() {
+    let home = Home::new();
+    write_hooks(
+        &home,
+        r#"{"preToolUse":[{"bash":"exit 2","matcher":"bash"}]}"#,
+    );
+    home.run(&["--yolo", "run touch made"]);
+    std::fs::remove_file(home.path("home/hooks/guard.json")).unwrap();
+    let said = home.run(&["--yolo", "run touch made"]);
+    assert!(
+        said.err
+            .contains("your guard preToolUse (bash) was changed"),
+        "{said:?}"
+    );
+    assert!(!home.path("made").exists(), "{said:?}");
+    let listed = home.run(&["hooks"]);
+    assert!(
+        listed.out.contains("since loopd last used it"),
+        "{listed:?}"
+    );
+    assert!(listed.out.contains("loop hooks accept"), "{listed:?}");
+    let accepted = home.run(&["hooks", "accept"]);
+    assert_eq!(accepted.code, 0, "{accepted:?}");
+    assert!(accepted.err.contains("no longer guards: "), "{accepted:?}");
+    home.prints(&["--yolo", "run touch made"]);
+    assert!(home.path("made").exists());
+}

@@ -160,6 +160,24 @@ impl Sandbox {
     }
 }
 
+/// Removes the scratch folders that a daemon which was killed left in the folders of its sessions, which
+/// all are in the folder `sessions` of its home. Blocks on the disk. No command may run in a sandbox yet.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(
+        unused_variables,
+        reason = "there is no sandbox that would leave folders"
+    )
+)]
+pub fn remove_left_scratch(home: &Path, sessions: &Path) {
+    #[cfg(target_os = "linux")]
+    match scratch::remove_left(&HomePath::new(home).real(sessions)) {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(count, "scratch folders of an earlier daemon were removed"),
+        Err(error) => tracing::warn!(%error, "scratch folders could not be looked for"),
+    }
+}
+
 impl ScratchFolder {
     /// A scratch folder that will be in the folder `parent`.
     pub fn below(parent: impl Into<PathBuf>) -> Self {

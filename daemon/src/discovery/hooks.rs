@@ -9,14 +9,15 @@ mod entry;
 mod guard_record;
 mod kind;
 mod load;
+mod loaded_files;
 mod local_http;
 mod matcher;
 mod members;
 mod named_files;
 mod parse;
+mod payload;
 mod places;
 mod policy;
-mod sample;
 mod tool_arguments;
 mod tool_names;
 mod uncovered;
@@ -36,11 +37,11 @@ pub use members::repeated_member;
 pub(in crate::discovery) use members::{FileText, Members};
 pub use named_files::{is_unchanged, named_paths};
 pub use parse::{HookFile, HookFileContent, HookText, parse};
+pub use payload::claude_payload;
 pub use places::{HeldFolder, HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;
-pub use sample::{claude_payload, sample};
-pub use tool_arguments::own_arguments;
-pub use tool_names::{claude_names, known_tools};
+pub use tool_arguments::{own_arguments, typed_command};
+pub use tool_names::{TYPING_TOOL, claude_names, known_tools, runs_commands};
 
 #[cfg(test)]
 #[expect(

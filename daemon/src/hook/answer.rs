@@ -31,16 +31,35 @@ impl HookOutput {
 
     /// Gives the changed arguments of a call our names.
     pub(super) fn take_own_arguments(&mut self, tool: &str) {
-        let rename = |level: &mut Map<String, Value>| {
+        self.change_arguments(|arguments| {
+            *arguments = own_arguments(tool, std::mem::take(arguments));
+        });
+    }
+
+    /// Takes a changed `command` for what is typed into a shell. `told` is the command that the hook was
+    /// told of.
+    pub(super) fn take_typed_command(&mut self, told: &str) {
+        self.change_arguments(|arguments| {
+            let command = arguments.remove("command");
+            if let Some(command) = command.filter(|command| command.as_str() != Some(told)) {
+                let typed = command.as_str().map(|it| format!("{it}{{enter}}").into());
+                arguments.insert("input".to_owned(), typed.unwrap_or(command));
+            }
+        });
+    }
+
+    /// Changes the arguments that the hook wants, wherever they are.
+    fn change_arguments(&mut self, change: impl Fn(&mut Map<String, Value>)) {
+        let in_level = |level: &mut Map<String, Value>| {
             for name in ["modifiedArgs", "updatedInput"] {
                 if let Some(Value::Object(arguments)) = level.get_mut(name) {
-                    *arguments = own_arguments(tool, std::mem::take(arguments));
+                    change(arguments);
                 }
             }
         };
-        rename(&mut self.members);
+        in_level(&mut self.members);
         if let Some(Value::Object(specific)) = self.members.get_mut("hookSpecificOutput") {
-            rename(specific);
+            in_level(specific);
         }
     }
 

@@ -220,6 +220,7 @@ impl HookLookup {
         let mut places = self.places;
         trust::hold_above(store, &mut places).await;
         let gated = trust::load_hooks(store, places.clone(), held).await;
+        trust::remember_own(store, &gated.own, &gated.hooks).await;
         self.cell.set(gated.running().cloned());
         let mut rules = GatedRules::default();
         if let Some(mut search) = self.rules {

@@ -22,12 +22,14 @@ use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
 use crate::client::{AskError, ClientId};
-use crate::discovery::hooks::{HookAction, HookKind, HookOrigin, OnFailure, PayloadForm};
+use crate::discovery::hooks::{
+    HookAction, HookKind, HookOrigin, OnFailure, PayloadForm, is_unchanged,
+};
 use crate::launch::Launch;
 use crate::publish::{Audience, say};
 use crate::redaction::Redaction;
 use crate::services::Services;
-use crate::trust::shell_word;
+use crate::trust::{self, shell_word};
 use loopd_kernel::guards::ClientGuards;
 
 /// The most progress lines that people are shown of the hooks of one event.
@@ -66,6 +68,7 @@ pub struct HookContext {
 pub struct HookAgent {
     pub id: String,
     pub name: String,
+    pub display_name: String,
 }
 
 /// What one hook said, or why it said nothing.
@@ -114,6 +117,10 @@ pub(super) enum HandlerName {
         name: String,
         folder: PathBuf,
     },
+    /// A hook of the user's own files that is not what it was.
+    OwnChanged {
+        name: String,
+    },
 }
 
 impl HandlerName {
@@ -121,7 +128,9 @@ impl HandlerName {
     pub(super) fn shown(&self) -> &str {
         match self {
             Self::Client => "a client's hook",
-            Self::File { name, .. } | Self::Changed { name, .. } => name,
+            Self::File { name, .. } | Self::Changed { name, .. } | Self::OwnChanged { name } => {
+                name
+            }
         }
     }
 
@@ -142,13 +151,16 @@ impl HandlerName {
                     shell_word(folder)
                 );
             }
+            Self::OwnChanged { .. } => {
+                return format!("If this is how you want it: {}", trust::ACCEPT);
+            }
         };
         way_out.to_owned()
     }
 
     pub(super) fn goes_on(&self) -> bool {
         match self {
-            Self::Client | Self::Changed { .. } => false,
+            Self::Client | Self::Changed { .. } | Self::OwnChanged { .. } => false,
             Self::File { on_failure, .. } => *on_failure == Some(OnFailure::Continue),
         }
     }
@@ -175,11 +187,8 @@ impl HookContext {
         for hook in beside {
             self.start(hook, input);
         }
-        let claude = files
-            .iter()
-            .any(|hook| input.names_transcript(Some(hook.definition.form)));
-        let clients = !self.hooks.clients.is_empty() && input.names_transcript(None);
-        if claude || clients {
+        let clients = !self.hooks.clients.is_empty() && input.is_read_with_transcript();
+        if clients || !files.is_empty() {
             self.transcript.update(self.services.store.as_ref()).await;
         }
         let is_policy = |hook: &&Arc<FileHook>| hook.definition.source.origin == HookOrigin::Policy;
@@ -269,17 +278,25 @@ impl HookContext {
             self.show_progress(message, Some(true));
         }
         let mut result = self.act(&hook, &payload).await;
-        if let (Ok(output), PayloadForm::Claude, Some(tool)) =
-            (&mut result, definition.form, &input.subject)
-        {
-            output.take_own_arguments(tool);
+        if let (Ok(output), Some(tool)) = (&mut result, &input.subject) {
+            match definition.form {
+                PayloadForm::Claude => output.take_own_arguments(tool),
+                PayloadForm::Native => {
+                    if let Some(told) = input.typed_command() {
+                        output.take_typed_command(&told);
+                    }
+                }
+            }
         }
         let time = clock.instant().duration_since(started);
         self.services.hook_times.took(&definition.hash, time);
         let name = match &result {
-            Err(HookFailure::Changed(_)) => HandlerName::Changed {
-                name: hook.name(),
-                folder: definition.source.folder.clone().unwrap_or_default(),
+            Err(HookFailure::Changed(_)) => match &definition.source.folder {
+                Some(folder) => HandlerName::Changed {
+                    name: hook.name(),
+                    folder: folder.clone(),
+                },
+                None => HandlerName::OwnChanged { name: hook.name() },
             },
             _ => HandlerName::File {
                 name: hook.name(),
@@ -296,15 +313,24 @@ impl HookContext {
         payload: &Value,
     ) -> Result<HookOutput, HookFailure> {
         if hook.definition.missing {
-            return Err(HookFailure::Changed(
-                "this guard was changed, moved, deleted or turned off since it was trusted"
-                    .to_owned(),
-            ));
+            let since = match hook.definition.source.folder {
+                Some(_) => "since it was trusted",
+                None => "since loopd last used it",
+            };
+            return Err(HookFailure::Changed(format!(
+                "this guard was changed, moved, deleted or turned off {since}"
+            )));
         }
         if let Some(why) = &hook.definition.unusable {
             return Err(HookFailure::failed(format!("it cannot be used: {why}")));
         }
         if hook.definition.source.folder.is_none() {
+            let looked = hook.clone();
+            let looked = blocking(move || match is_unchanged(&looked.definition) {
+                true => Ok(()),
+                false => Err(FilesChanged::SinceUsed),
+            });
+            looked.await?;
             return self.perform(hook, payload).await;
         }
         let (watched, now) = (hook.clone(), self.services.clock.now());
@@ -420,7 +446,9 @@ impl HookContext {
             "hook_failed",
             match source {
                 HandlerName::Client => format!("The {kind} hook of a client failed: {cause}."),
-                HandlerName::File { name, .. } | HandlerName::Changed { name, .. } => {
+                HandlerName::File { name, .. }
+                | HandlerName::Changed { name, .. }
+                | HandlerName::OwnChanged { name } => {
                     format!("The {kind} hook {name} failed: {cause}.")
                 }
             },

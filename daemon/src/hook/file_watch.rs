@@ -52,6 +52,8 @@ pub(super) struct FileWatch {
 pub(super) enum FilesChanged {
     #[error("a file that its command names has changed since it was trusted")]
     SinceTrusted,
+    #[error("a file that its command names has changed since loopd last used the hook")]
+    SinceUsed,
     #[error("a file that its command names was changed or open for writing while it ran")]
     WhileRunning,
     #[error("its command names too many files")]

@@ -161,6 +161,14 @@ impl HookContext {
             self.warn_of(kind, source, cause);
             return GuardAnswer::default();
         }
+        if let HandlerName::OwnChanged { name } = source {
+            // The person whose guard it was decides in its place.
+            let why = format!("{name}: {cause}. {}.", source.way_out());
+            return GuardAnswer {
+                verdict: HookVerdict::Ask(Some(why)),
+                ..GuardAnswer::default()
+            };
+        }
         GuardAnswer {
             verdict: HookVerdict::Deny(HookDenial {
                 reason: denied_text(kind, &format!("the hook failed, because {cause}")),

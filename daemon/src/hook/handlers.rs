@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::input::HookInput;
 use crate::client::Client;
 use crate::discovery::hooks::{
-    HookCondition, HookDefinition, HookKind, MatchSubject, claude_names,
+    HookCondition, HookDefinition, HookKind, MatchSubject, TYPING_TOOL, claude_names, runs_commands,
 };
 use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::policy::shell::{self, LineFit};
@@ -76,7 +76,11 @@ impl FileHook {
         let matcher = &self.definition.matcher;
         self.definition.kind == kind
             && subject.is_none_or(|subject| match kind.subject() {
-                Some(MatchSubject::Tool) => matcher.matches_tool(subject),
+                Some(MatchSubject::Tool) => {
+                    // What is typed into a shell runs there: whoever guards `bash` guards it, too.
+                    let runs = kind.is_guard() && runs_commands(subject);
+                    matcher.matches_tool(subject) || (runs && matcher.matches_tool("bash"))
+                }
                 Some(_) => matcher.matches(subject),
                 None => true,
             })
@@ -108,7 +112,7 @@ fn condition_holds(
     cwd: &Path,
     is_guard: bool,
 ) -> bool {
-    let types = tool == "write_bash";
+    let types = tool == TYPING_TOOL;
     let is_tool = condition.tool == tool
         || claude_names(tool).contains(&condition.tool.as_str())
         || (types && condition.tool == "bash");

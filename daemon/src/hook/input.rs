@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::context::HookContext;
 use crate::discovery::hooks::{HookKind, PayloadForm, claude_payload};
+use crate::discovery::hooks::{TYPING_TOOL, typed_command};
 use loopd_kernel::model::ToolCall;
 
 /// An event for hooks, with the members that its kind has beside the common ones.
@@ -42,6 +43,11 @@ impl HookInput {
         input
     }
 
+    /// Adds a member that only some events of the kind have.
+    pub(super) fn add(&mut self, name: &str, value: Value) {
+        self.members.insert(name.to_owned(), value);
+    }
+
     /// Returns the arguments of the tool call that the event is about.
     pub(super) fn arguments(&self) -> Option<&Value> {
         self.members.get("toolArgs")
@@ -57,21 +63,32 @@ impl HookInput {
         changed
     }
 
-    /// Whether the payload names the transcript. Clients are told it at the end of a run only.
-    pub(super) fn names_transcript(&self, form: Option<PayloadForm>) -> bool {
-        form == Some(PayloadForm::Claude)
-            || matches!(
-                self.kind,
-                HookKind::AgentStop
-                    | HookKind::SubagentStop
-                    | HookKind::SubagentStart
-                    | HookKind::PreCompact
-            )
+    /// Whether clients are told the transcript with this event. Hooks of files always are.
+    pub(super) fn is_read_with_transcript(&self) -> bool {
+        matches!(
+            self.kind,
+            HookKind::AgentStop
+                | HookKind::SubagentStop
+                | HookKind::SubagentStart
+                | HookKind::PreCompact
+        )
+    }
+
+    /// Returns what a call types into a shell, as a command.
+    pub(super) fn typed_command(&self) -> Option<String> {
+        if !self.kind.is_guard() || self.subject.as_deref() != Some(TYPING_TOOL) {
+            return None;
+        }
+        typed_command(self.arguments()?)
     }
 
     /// Returns the payload for a client.
     pub(super) fn for_client(&self, context: &HookContext, now: Timestamp) -> Value {
-        Value::Object(self.native(context, now, None))
+        let mut members = self.native(context, now);
+        if self.is_read_with_transcript() {
+            add_transcript(&mut members, context);
+        }
+        Value::Object(members)
     }
 
     /// Returns the payload for a hook of a file.
@@ -81,7 +98,8 @@ impl HookInput {
         context: &HookContext,
         now: Timestamp,
     ) -> Value {
-        let mut members = self.native(context, now, Some(form));
+        let mut members = self.native(context, now);
+        add_transcript(&mut members, context);
         // Files read an error as an object, clients as its text.
         if let Some(Value::String(message)) = members.get("error")
             && self.kind == HookKind::ErrorOccurred
@@ -90,7 +108,15 @@ impl HookInput {
             members.insert("error".to_owned(), error);
         }
         match form {
-            PayloadForm::Native => Value::Object(members),
+            PayloadForm::Native => {
+                // A guard of `bash` looks for the command there.
+                if let (Some(command), Some(Value::Object(arguments))) =
+                    (self.typed_command(), members.get_mut("toolArgs"))
+                {
+                    arguments.insert("command".to_owned(), command.into());
+                }
+                Value::Object(members)
+            }
             PayloadForm::Claude => {
                 let mode = if context.is_planning {
                     "plan"
@@ -103,12 +129,7 @@ impl HookInput {
         }
     }
 
-    fn native(
-        &self,
-        context: &HookContext,
-        now: Timestamp,
-        form: Option<PayloadForm>,
-    ) -> Map<String, Value> {
+    fn native(&self, context: &HookContext, now: Timestamp) -> Map<String, Value> {
         let mut members = self.members.clone();
         members.insert("sessionId".to_owned(), json!(context.session));
         members.insert("timestamp".to_owned(), json!(now.0));
@@ -118,11 +139,12 @@ impl HookInput {
             members.insert("agentName".to_owned(), json!(agent.name));
             members.insert("agentType".to_owned(), json!(agent.name));
         }
-        if self.names_transcript(form)
-            && let Some(path) = context.transcript.path()
-        {
-            members.insert("transcriptPath".to_owned(), json!(path));
-        }
         members
+    }
+}
+
+fn add_transcript(members: &mut Map<String, Value>, context: &HookContext) {
+    if let Some(path) = context.transcript.path() {
+        members.insert("transcriptPath".to_owned(), json!(path));
     }
 }

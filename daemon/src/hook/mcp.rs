@@ -2,12 +2,11 @@
 //! Like other guards they fail closed.
 
 use loopd_proto::event::hook::HookEnd;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::context::HookContext;
 use super::input::HookInput;
 use super::output::HookOutput;
-use crate::discovery::hooks::HookKind;
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::tool_call::McpToolRef;
 
@@ -32,17 +31,7 @@ enum Said {
 impl HookContext {
     /// Asks the hooks before a tool of a server is called.
     pub async fn before_mcp_call(&self, call: &ToolCall, target: &McpToolRef) -> McpCallEnd {
-        let input = HookInput::new(
-            HookKind::PreMcpToolCall,
-            Some(&call.name),
-            json!({
-                "toolCallId": call.id,
-                "serverName": target.server,
-                "toolName": target.tool,
-                "arguments": call.arguments,
-                "toolArgs": call.arguments,
-            }),
-        );
+        let input = HookInput::pre_mcp_tool_call(call, target);
         let mut end = McpCallEnd::default();
         let mut set = false;
         for outcome in self.dispatch(&input).await {

@@ -2,7 +2,6 @@
 //! model gets of it.
 
 use loopd_proto::event::hook::HookEnd;
-use serde_json::json;
 
 use super::answer::cut;
 use super::context::HookContext;
@@ -34,38 +33,22 @@ impl PromptEnd {
 impl HookContext {
     /// Tells the hooks that the session begins, or that a sub-agent does.
     pub async fn session_starts(&self, source: &str, prompt: &str) -> PromptEnd {
-        let kind = match self.agent {
-            Some(_) => HookKind::SubagentStart,
-            None => HookKind::SessionStart,
-        };
         let input = match &self.agent {
-            Some(agent) => HookInput::new(kind, Some(&agent.name), json!({"prompt": prompt})),
-            None => HookInput::new(
-                kind,
-                Some(source),
-                json!({"source": source, "initialPrompt": prompt}),
-            ),
+            Some(agent) => HookInput::subagent_start(agent, prompt),
+            None => HookInput::session_start(source, prompt),
         };
         self.around_prompt(&input, None).await
     }
 
     /// Shows the hooks what a person sends.
     pub async fn prompt_submitted(&self, prompt: &str) -> PromptEnd {
-        let input = HookInput::new(
-            HookKind::UserPromptSubmitted,
-            None,
-            json!({"prompt": prompt}),
-        );
+        let input = HookInput::prompt_submitted(prompt);
         self.around_prompt(&input, Some("modifiedPrompt")).await
     }
 
     /// Shows the hooks what the model is about to get of a prompt.
     pub async fn prompt_transformed(&self, prompt: &str, transformed: &str) -> PromptEnd {
-        let input = HookInput::new(
-            HookKind::UserPromptTransformed,
-            None,
-            json!({"prompt": prompt, "transformedPrompt": transformed}),
-        );
+        let input = HookInput::prompt_transformed(prompt, transformed);
         self.around_prompt(&input, Some("modifiedTransformedPrompt"))
             .await
     }

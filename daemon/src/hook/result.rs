@@ -1,7 +1,7 @@
 //! Hooks that read and may change the result of a tool call.
 
 use loopd_proto::event::hook::HookEnd;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::answer::cut;
 use super::context::HookContext;
@@ -60,12 +60,9 @@ impl HookContext {
     }
 
     async fn review_success(&self, call: &ToolCall, end: &mut ReviewEnd) {
-        let result = json!({"toolResult": {
-            "resultType": "success",
-            "textResultForLlm": end.outcome.result.content,
-            "sessionLog": end.outcome.result.detailed_content,
-        }});
-        let input = HookInput::of_call(HookKind::PostToolUse, call, result);
+        let result = &end.outcome.result;
+        let input =
+            HookInput::post_tool_use(call, &result.content, result.detailed_content.as_deref());
         let mut added = Vec::new();
         for outcome in self.dispatch(&input).await {
             let changes = match &outcome.result {
@@ -122,8 +119,7 @@ impl HookContext {
     }
 
     async fn review_failure(&self, call: &ToolCall, end: &mut ReviewEnd) {
-        let result = json!({"error": end.outcome.result.content});
-        let input = HookInput::of_call(HookKind::PostToolUseFailure, call, result);
+        let input = HookInput::post_tool_use_failure(call, &end.outcome.result.content);
         let mut added = Vec::new();
         for outcome in self.dispatch(&input).await {
             let told = match &outcome.result {

@@ -2,12 +2,10 @@
 //! people are notified of.
 
 use loopd_proto::event::hook::HookEnd;
-use serde_json::json;
 
 use super::context::HookContext;
 use super::input::HookInput;
 use super::output::HookOutput;
-use crate::discovery::hooks::HookKind;
 
 /// The most times that a hook may have a model call repeated.
 const MOST_RETRIES: u64 = 5;
@@ -33,21 +31,7 @@ pub enum ErrorHandling {
 impl HookContext {
     /// Asks whether the loop may end. `blocks` counts how often hooks have kept this run from it.
     pub async fn may_stop(&self, answer: &str, blocks: u32) -> StopEnd {
-        let kind = match self.agent {
-            Some(_) => HookKind::SubagentStop,
-            None => HookKind::AgentStop,
-        };
-        let subject = self.agent.as_ref().map(|agent| agent.name.as_str());
-        let input = HookInput::new(
-            kind,
-            subject,
-            json!({
-                "stopReason": "end_turn",
-                "stop_hook_active": blocks > 0,
-                "stopBlocks": blocks,
-                "response": answer,
-            }),
-        );
+        let input = HookInput::stop(self.agent.as_ref(), answer, blocks);
         let mut end = StopEnd::default();
         let mut reasons = Vec::new();
         for outcome in self.dispatch(&input).await {
@@ -62,7 +46,7 @@ impl HookContext {
                 Err(failure) => Err(failure.cause().to_owned()),
             };
             let block = block.unwrap_or_else(|cause| {
-                self.warn_of(kind, &outcome.source, &cause);
+                self.warn_of(input.kind, &outcome.source, &cause);
                 None
             });
             let changed = block.is_some();
@@ -75,12 +59,7 @@ impl HookContext {
 
     /// Tells the hooks that the session ends.
     pub async fn session_ends(&self, reason: &str, error: Option<&str>) {
-        let input = HookInput::new(
-            HookKind::SessionEnd,
-            Some(reason),
-            json!({"reason": reason, "error": error}),
-        );
-        self.tell(&input).await;
+        self.tell(&HookInput::session_end(reason, error)).await;
     }
 
     /// Tells the hooks what people are notified of. Returns what they tell the model.
@@ -90,17 +69,8 @@ impl HookContext {
         title: &str,
         message: &str,
     ) -> (Vec<String>, Vec<HookEnd>) {
-        let input = HookInput::new(
-            HookKind::Notification,
-            Some(kind),
-            json!({
-                "hook_event_name": "Notification",
-                "notification_type": kind,
-                "title": title,
-                "message": message,
-            }),
-        );
-        self.tell(&input).await
+        self.tell(&HookInput::notification(kind, title, message))
+            .await
     }
 
     async fn tell(&self, input: &HookInput) -> (Vec<String>, Vec<HookEnd>) {
@@ -126,11 +96,7 @@ impl HookContext {
         error: &str,
         recoverable: bool,
     ) -> (ErrorHandling, Vec<HookEnd>) {
-        let input = HookInput::new(
-            HookKind::ErrorOccurred,
-            None,
-            json!({"error": error, "errorContext": "model_call", "recoverable": recoverable}),
-        );
+        let input = HookInput::error_occurred(error, recoverable);
         let mut handling = ErrorHandling::AsUsual;
         let mut ended = Vec::new();
         for outcome in self.dispatch(&input).await {

@@ -36,6 +36,13 @@ impl Transcript {
         }))
     }
 
+    /// Makes a transcript without events, for a hook that is tried.
+    pub(super) fn empty(session: SessionId) -> Self {
+        let transcript = Self::new(session, PathBuf::new());
+        *transcript.0.path.lock() = Some(PathBuf::from("/dev/null"));
+        transcript
+    }
+
     /// Returns the file, if it was written.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.0.path.lock().clone()

@@ -9,11 +9,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::background::BackgroundHooks;
-use super::context::HookContext;
+use super::context::{HookAgent, HookContext};
 use super::handlers::{FileHook, Hooks};
+use super::input::HookInput;
 use super::output::HookOutput;
 use super::transcript::Transcript;
-use crate::discovery::hooks::{HookDefinition, sample};
+use crate::discovery::hooks::HookDefinition;
 use crate::launch::Launch;
 use crate::publish::Audience;
 use crate::redaction::Redaction;
@@ -43,12 +44,12 @@ pub async fn try_out(
     let background = BackgroundHooks::default();
     let context = HookContext {
         hooks: Hooks::default(),
-        agent: None,
+        agent: HookAgent::of_sample(definition.kind),
         cwd: cwd.to_string_lossy().into_owned(),
         is_planning: false,
         project: trust::project_root(cwd),
         launch: Some(launch.clone()),
-        transcript: Transcript::new(session.clone(), services.session_folder(&session)),
+        transcript: Transcript::empty(session.clone()),
         audience: Audience::new(session.clone()),
         tip: None,
         services: services.clone(),
@@ -59,7 +60,8 @@ pub async fn try_out(
         session,
     };
     let clock = &services.clock;
-    let payload = sample(definition.kind, definition.form, cwd, clock.now());
+    let input = HookInput::sample(definition.kind);
+    let payload = input.for_file(definition.form, &context, clock.now());
     let hook = Arc::new(FileHook::new(definition));
     let started = clock.instant();
     let result = context.act(&hook, &payload).await;

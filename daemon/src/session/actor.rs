@@ -396,6 +396,10 @@ impl Actor {
                 reply.send(()).ok();
                 Flow::Stop
             }
+            Message::TellEnd { reply } => {
+                self.end_hooks_of_stop(reply);
+                Flow::Go
+            }
             Message::Stop { reply } => {
                 self.end_processes().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);

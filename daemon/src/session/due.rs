@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::Message;
 use super::actor::Actor;
+use super::hooks::END_WAIT;
 use crate::config::UnattendedTimeout;
 use loopd_kernel::command::Command;
 
@@ -48,6 +49,9 @@ impl Actor {
             }
         }
         tracing::info!(session = %self.state.id, "the session was idle for too long and is ended");
+        if let Some(told) = self.tell_end("timeout", END_WAIT) {
+            told.await;
+        }
         if let Err(error) = self.shut_down(None).await {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
         }

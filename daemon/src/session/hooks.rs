@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use loopd_proto::id::ToolCallId;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 pub(super) use self::lookup::report_found;
 use self::notice::Notice;
@@ -38,7 +39,10 @@ use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::state::TurnKey;
 
 /// How long the hooks at the end of a session may take in all.
-const END_WAIT: Duration = Duration::from_secs(10);
+pub(super) const END_WAIT: Duration = Duration::from_secs(10);
+
+/// How long they may take in all when the daemon stops.
+pub const STOP_WAIT: Duration = Duration::from_secs(5);
 
 /// What a session knows of its hooks.
 pub(super) struct SessionHooks {
@@ -179,6 +183,7 @@ impl Actor {
             agent: self.state.subagent.as_ref().map(|own| HookAgent {
                 id: own.task.to_string(),
                 name: own.profile.agent_type.clone(),
+                display_name: own.profile.display_name.clone(),
             }),
             cwd: self.state.cwd.clone(),
             is_planning: self.planning() != Planning::No,
@@ -295,6 +300,47 @@ impl Actor {
         }
     }
 
+    /// Returns what tells the hooks that the session ends, within a time; `None` if nobody has to be
+    /// told.
+    pub(super) fn tell_end(
+        &mut self,
+        reason: &'static str,
+        limit: Duration,
+    ) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let is_told = self.hooks.ended || self.subagents.is_child();
+        if is_told || !self.has_hooks(HookKind::SessionEnd, None) {
+            return None;
+        }
+        self.hooks.ended = true;
+        let mut context = self.hook_context();
+        // A turn that is stopped meanwhile does not take the hooks along.
+        context.cancel = CancellationToken::new();
+        Some(async move {
+            let told = context.session_ends(reason, None);
+            if tokio::time::timeout(limit, told).await.is_err() {
+                tracing::warn!(session = %context.session, "the hooks at the end of a session took too long");
+            }
+        })
+    }
+
+    /// Tells the hooks that the session ends because the daemon stops, if they know that it began.
+    pub(super) fn end_hooks_of_stop(&mut self, reply: oneshot::Sender<()>) {
+        let told = if self.hooks.begun {
+            self.tell_end("user_exit", STOP_WAIT)
+        } else {
+            None
+        };
+        let Some(told) = told else {
+            // The send fails if the caller has stopped waiting.
+            reply.send(()).ok();
+            return;
+        };
+        self.running.spawn(async move {
+            told.await;
+            reply.send(()).ok();
+        });
+    }
+
     /// Tells the hooks that the session ends, and detaches the client after that. Returns whether
     /// there is anything to wait for.
     pub(super) fn end_hooks_first(
@@ -304,21 +350,18 @@ impl Actor {
         reply: &mut Option<oneshot::Sender<()>>,
     ) -> bool {
         let ends = reason == DetachReason::Destroy && !self.clients.has_others_than(client);
-        let is_told = self.hooks.ended || self.subagents.is_child();
-        if !ends || is_told || !self.has_hooks(HookKind::SessionEnd, None) {
+        if !ends {
             return false;
         }
-        self.hooks.ended = true;
-        let context = self.hook_context();
+        let Some(told) = self.tell_end("user_exit", END_WAIT) else {
+            return false;
+        };
         let mailbox = self.mailbox.clone();
         let reply = reply.take();
         let at_work = self.services.keep_alive.work();
         self.running.spawn(async move {
             let _at_work = at_work;
-            let told = context.session_ends("user_exit", None);
-            if tokio::time::timeout(END_WAIT, told).await.is_err() {
-                tracing::warn!(session = %context.session, "the hooks at the end of a session took too long");
-            }
+            told.await;
             let detach = Message::Detach {
                 client,
                 reason,

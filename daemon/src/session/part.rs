@@ -3,7 +3,7 @@
 //! permits it, and the log records it, as they do with calls of the model.
 
 use loopd_proto::id::{RequestId, ToolCallId};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -86,7 +86,7 @@ impl Actor {
             let mut verdict = HookVerdict::None;
             if let Some(mut hooks) = hooks {
                 hooks.cancel = CancellationToken::new();
-                let input = HookInput::of_call(HookKind::PreToolUse, &call, json!({}));
+                let input = HookInput::pre_tool_use(&call);
                 verdict = match hooks.guard(&input).await {
                     Ok(end) if end.arguments.is_some() => denied(
                         "a hook wants to change it, which is possible for calls of the model only",

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use loopd_store::Store;
 
 use super::TrustedContent;
+use super::own_guards::{self, OwnFound, OwnGuards};
 use crate::discovery::Problem;
 use crate::discovery::hooks::{
-    GuardRecord, HeldFolder, HookDefinition, HookOrigin, HookPlaces, LoadedHooks, load,
+    GuardRecord, HeldFolder, HookDefinition, HookOrigin, HookPlaces, HookSource, LoadedHooks,
+    UserHookPlaces, load,
 };
 
 /// Whether a hook runs.
@@ -52,6 +54,9 @@ struct WantedGuards<'a> {
     /// The guards that the session has in force.
     held: &'a [HeldGuard],
     trusted: &'a TrustedContent,
+    /// The guards that the user's own files had.
+    own: Option<OwnGuards>,
+    user: &'a UserHookPlaces,
 }
 
 impl WantedGuards<'_> {
@@ -74,7 +79,8 @@ impl WantedGuards<'_> {
                 if !is_wanted || found.iter().chain(&missing).any(is_it) {
                     continue;
                 }
-                missing.extend(record.stand_in(folder).map(|hook| GatedHook {
+                let source = HookSource::of_folder(HookOrigin::Project, folder);
+                missing.extend(record.stand_in(source).map(|hook| GatedHook {
                     hook,
                     state: HookState::Missing,
                 }));
@@ -100,6 +106,8 @@ pub struct GatedHooks {
     pub problems: Vec<Problem>,
     /// What does not count for want of trust, a notice per file.
     pub untrusted: Vec<Problem>,
+    /// What to remember of the user's own files.
+    pub own: OwnFound,
 }
 
 impl GatedHooks {
@@ -168,11 +176,22 @@ impl GatedHooks {
             withheld.extend(missing.iter().filter_map(missed));
             hooks.extend(missing);
         }
+        if off.is_none()
+            && let Some(own) = &wanted.own
+        {
+            let missing = own.missing(&hooks, wanted.user);
+            withheld.extend(missing.iter().filter_map(own_guards::missed));
+            hooks.extend(missing);
+        }
         withheld.extend(untrusted(&hooks));
         Self {
             hooks,
             problems: loaded.notices,
             untrusted: withheld,
+            own: OwnFound {
+                before: wanted.own.clone(),
+                switch: loaded.disabled_by,
+            },
         }
     }
 }
@@ -277,6 +296,12 @@ pub async fn load_hooks(store: &dyn Store, places: HookPlaces, held: Vec<HeldGua
         notices.push(Problem::new(&root, what));
         TrustedContent::of_guards(&held)
     });
+    let own = OwnGuards::read(store).await.unwrap_or_else(|error| {
+        let what = format!("it is not known which guards your own files had: {error}");
+        notices.push(Problem::new(&root, what));
+        None
+    });
+    let user = places.user.clone();
     let mut loaded = LoadedHooks::default();
     if has_files {
         let read = tokio::task::spawn_blocking(move || load(&places)).await;
@@ -287,10 +312,15 @@ pub async fn load_hooks(store: &dyn Store, places: HookPlaces, held: Vec<HeldGua
         });
     }
     loaded.notices.append(&mut notices);
+    if let Some(held) = own.as_ref().and_then(|own| own.hold(&mut loaded)) {
+        loaded.notices.push(held);
+    }
     let wanted = WantedGuards {
         folders: &folders,
         held: &held,
         trusted: &trusted,
+        own,
+        user: &user,
     };
     GatedHooks::decide(loaded, &wanted)
 }

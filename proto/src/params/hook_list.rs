@@ -107,6 +107,14 @@ pub struct TriedHook {
     pub milliseconds: u64,
 }
 
+/// What it means that the user's own files of hooks are accepted as they are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HooksAccepted {
+    /// The guards that these files had and that are not wanted any more, each with its place.
+    pub given_up: Vec<FileProblem>,
+}
+
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardLiftParams {

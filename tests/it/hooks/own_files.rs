@@ -1,6 +1,7 @@
-//! Hooks of the user's own files, which need no trust: people are told of each new one.
+//! Hooks of the user's own files, which need no trust: people are told of each new one, and a guard does not
+//! stop guarding because a command changed its file.
 
-use loopd_tests::Turn;
+use loopd_tests::{Daemon, Session, Turn};
 use serde_json::json;
 
 use super::support::{bash, warning, with_files, without_hooks, write_hooks};
@@ -38,5 +39,127 @@ async fn a_hook_that_a_tool_wrote_does_not_run_without_a_word() {
     other.ask("three").await;
     assert_eq!(other.count("session.warning"), 0);
     write_hooks(&daemon, &hooks);
+    daemon.finish().await;
+}
+
+const GUARD: &str = "exit 2";
+
+/// What is wrong with hooks here, as `loop hooks` tells it.
+async fn listed(daemon: &Daemon) -> String {
+    let listed = daemon.client().call("loopd.hooks.list", json!({})).await;
+    listed.to_string()
+}
+
+/// Asks for a command that has to be asked about although everything is allowed, and refuses it.
+async fn is_asked(session: &mut Session, prompt: &str) {
+    session.send(prompt).await;
+    let (id, request) = session.permission().await;
+    let text = request.to_string();
+    assert!(text.contains("touch made"), "{text}");
+    assert!(session.decide(&id, json!({"kind": "reject"})).await);
+    session.next("session.idle").await;
+}
+
+#[tokio::test]
+async fn a_guard_that_a_command_deletes_has_a_person_asked_until_that_is_accepted() {
+    // A call that a person rejects ends the turn.
+    let tries = ["two", "three", "four"]
+        .map(|prompt| Turn::user(prompt).calls([bash(&format!("call-{prompt}"), "touch made")]));
+    let first = [
+        Turn::user("one").calls([bash("a", "touch made")]),
+        Turn::results(["Denied by preToolUse hook"]).says("done"),
+    ];
+    let last = [
+        Turn::user("five").calls([bash("z", "touch made")]),
+        Turn::any().says("done"),
+    ];
+    let turns = first.into_iter().chain(tries).chain(last);
+    let hooks = json!({"preToolUse": [{"bash": GUARD, "matcher": "bash"}]});
+    let (mut daemon, mut session) = with_files(hooks, turns).await;
+    session.approve_all().await;
+    session.ask("one").await;
+
+    std::fs::remove_dir_all(daemon.home().join("hooks")).unwrap();
+    session.send("two").await;
+    let told = warning(&mut session, "hook_file").await;
+    assert!(
+        told.contains("your guard preToolUse (bash) was changed"),
+        "{told}"
+    );
+    assert!(told.contains("loop hooks accept"), "{told}");
+    let (id, _) = session.permission().await;
+    assert!(session.decide(&id, json!({"kind": "reject"})).await);
+    session.next("session.idle").await;
+    assert!(listed(&daemon).await.contains("since loopd last used it"));
+
+    // A restart does not lift it, nor does another session.
+    let id = session.id.clone();
+    daemon.restart().await;
+    let mut offer = without_hooks();
+    offer["enableFileHooks"] = true.into();
+    let mut session = daemon.client().resume(&id, offer.clone()).await;
+    session.approve_all().await;
+    is_asked(&mut session, "three").await;
+    let mut other = daemon.client().create(offer).await;
+    other.approve_all().await;
+    is_asked(&mut other, "four").await;
+    assert!(!daemon.file("made").exists());
+
+    let accepted = daemon.client().call("loopd.hooks.accept", json!({})).await;
+    let given_up = accepted["givenUp"].as_array().unwrap();
+    assert_eq!(given_up.len(), 1, "{accepted}");
+    assert_eq!(given_up[0]["message"], "preToolUse (bash)");
+    other.ask("five").await;
+    assert!(daemon.file("made").exists());
+    assert!(!listed(&daemon).await.contains("since loopd last used it"));
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_guard_whose_script_a_command_changes_has_a_person_asked() {
+    let turns = [
+        Turn::user("one").calls([bash("a", "touch made")]),
+        Turn::results(["Denied by preToolUse hook"]).says("done"),
+        Turn::user("two").calls([bash("b", "touch made")]),
+    ];
+    let script = tempfile::tempdir().unwrap();
+    let path = script.path().join("guard.sh");
+    std::fs::write(&path, "exit 2").unwrap();
+    let command = format!("bash {}", path.display());
+    let hooks = json!({"preToolUse": [{"bash": command, "matcher": "bash"}]});
+    let (daemon, mut session) = with_files(hooks, turns).await;
+    session.approve_all().await;
+    session.ask("one").await;
+    std::fs::write(&path, "exit 0").unwrap();
+    is_asked(&mut session, "two").await;
+    assert!(!daemon.file("made").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn settings_that_a_command_writes_turn_off_no_guard_until_that_is_accepted() {
+    let turns = [
+        Turn::user("one").calls([bash("a", "touch made")]),
+        Turn::results(["Denied by preToolUse hook"]).says("done"),
+        Turn::user("two").calls([bash("b", "touch made")]),
+        Turn::results(["Denied by preToolUse hook"]).says("done"),
+        Turn::user("three").calls([bash("c", "touch made")]),
+        Turn::any().says("done"),
+    ];
+    let hooks = json!({"preToolUse": [{"bash": GUARD, "matcher": "bash"}]});
+    let (daemon, mut session) = with_files(hooks, turns).await;
+    session.approve_all().await;
+    session.ask("one").await;
+    let settings = daemon.home().join("settings.json");
+    std::fs::write(settings, r#"{"disableAllHooks": true}"#).unwrap();
+    session.send("two").await;
+    let told = warning(&mut session, "hook_file").await;
+    assert!(told.contains("turns off nothing until you say"), "{told}");
+    session.next("session.idle").await;
+    assert!(listed(&daemon).await.contains("turns off nothing"));
+
+    daemon.client().call("loopd.hooks.accept", json!({})).await;
+    session.ask("three").await;
+    assert!(daemon.file("made").exists());
     daemon.finish().await;
 }

@@ -198,3 +198,103 @@ async fn a_guard_holds_in_a_grandchild_of_a_background_agent_also_after_a_kill()
     loopd.kill_hard().await;
     script.finish();
 }
+
+/// Opens a session with a hook that notes its end, and lets it answer once.
+async fn with_end_hook(home: &Path, work: &Path, command: &str) -> (Loopd, Client, Script) {
+    let script = Script::play([Turn::user("go").says("done")]).await;
+    let folder = home.join("hooks");
+    std::fs::create_dir_all(&folder).unwrap();
+    let hooks = json!({"version": 1, "hooks": {"sessionEnd": [{"bash": command}]}});
+    std::fs::write(folder.join("end.json"), hooks.to_string()).unwrap();
+    let (loopd, client) = Loopd::relay(home, using(&script));
+    let mut session = client.create(json!({"workingDirectory": work})).await;
+    session.ask("go").await;
+    (loopd, client, script)
+}
+
+#[tokio::test]
+async fn hooks_are_told_that_sessions_end_when_the_daemon_stops() {
+    for asks in [true, false] {
+        let (home, work) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let ended = with_end_hook(home.path(), work.path(), "cat > ended");
+        let (loopd, client, mut script) = ended.await;
+        if asks {
+            client.call("loopd.daemonStop", json!({})).await;
+        } else {
+            for pid in loopd_tests::binary::daemons(home.path()) {
+                let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+                rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+            }
+        }
+        loopd.exited().await;
+        let told = std::fs::read_to_string(work.path().join("ended")).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(told["reason"], "user_exit", "{asks}");
+        script.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_hook_at_the_end_of_a_session_does_not_hold_up_the_end_of_the_daemon() {
+    let (home, work) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let lifeline = Lifeline::new(work.path());
+    let command = lifeline.command();
+    let ended = with_end_hook(home.path(), work.path(), &command);
+    let (loopd, client, mut script) = ended.await;
+    client.call("loopd.daemonStop", json!({})).await;
+    let alive = lifeline.started().await;
+    loopd.exited().await;
+    alive.ended().await;
+    script.finish();
+}
+
+/// The scratch folders of plan mode below a home.
+#[cfg(target_os = "linux")]
+fn scratch_folders(home: &Path) -> Vec<std::path::PathBuf> {
+    let sessions = std::fs::read_dir(home.join("session-state")).into_iter();
+    let temps = sessions
+        .flatten()
+        .flatten()
+        .map(|it| it.path().join("temp"));
+    let entries = temps.flat_map(|temp| std::fs::read_dir(temp).into_iter().flatten().flatten());
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|it| {
+            it.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with("sandbox-")
+        })
+        .collect()
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn the_next_daemon_removes_the_scratch_folder_that_a_killed_one_left() {
+    let write = "mkdir \"$TMPDIR/a\"; echo x > \"$TMPDIR/a/b\"; ln -s \"$PWD\" \"$TMPDIR/link\"";
+    let turns = [
+        Turn::user("go").calls([call("c", "bash", json!({"command": write}))]),
+        Turn::any().says("done"),
+    ];
+    let mut script = Script::play(turns).await;
+    let (home, work) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    std::fs::write(work.path().join("mine"), "").unwrap();
+    let (loopd, client) = Loopd::permissive(home.path(), using(&script));
+    let mut session = client
+        .create(json!({"workingDirectory": work.path()}))
+        .await;
+    session
+        .call("session.mode.set", json!({"mode": "plan"}))
+        .await;
+    session.ask("go").await;
+    assert_eq!(scratch_folders(home.path()).len(), 1);
+    loopd.kill_hard().await;
+    assert_eq!(scratch_folders(home.path()).len(), 1);
+
+    let (loopd, client) = Loopd::permissive(home.path(), using(&script));
+    client.call("session.list", json!({})).await;
+    assert!(scratch_folders(home.path()).is_empty());
+    assert!(work.path().join("mine").exists(), "no link is followed");
+    loopd.kill_hard().await;
+    script.finish();
+}

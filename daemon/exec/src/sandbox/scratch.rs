@@ -19,6 +19,9 @@ const STEP: OFlags = OFlags::PATH
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
+/// What the names of scratch folders begin with.
+const PREFIX: &str = "sandbox-";
+
 /// A scratch folder that was made.
 #[derive(Debug)]
 pub(super) struct MadeFolder {
@@ -30,7 +33,7 @@ impl MadeFolder {
     /// Makes a folder with a new name in `parent`, an absolute path without links.
     pub(super) fn new_in(parent: &Path) -> io::Result<Self> {
         let above = walk(parent, true)?;
-        let name = format!("sandbox-{}", Ulid::generate());
+        let name = format!("{PREFIX}{}", Ulid::generate());
         let path = parent.join(&name);
         rustix::fs::mkdirat(&above, &name, Mode::RWXU)?;
         let descriptor = step(above.as_fd(), Path::new(&name), &path)?;
@@ -79,6 +82,55 @@ impl Drop for MadeFolder {
             tracing::warn!(folder = %self.path.display(), %error, "a scratch folder could not be removed");
         }
     }
+}
+
+/// Removes the scratch folders in the folders `temp` of sessions, which all are in one folder. A daemon
+/// that was killed left them. Returns how many were removed.
+pub(super) fn remove_left(sessions: &Path) -> io::Result<usize> {
+    let sessions = match walk(sessions, false) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        walked => walked?,
+    };
+    let (opened, entries) = entries_of(sessions.as_fd())?;
+    let mut removed = 0;
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !is_real(name) {
+            continue;
+        }
+        let temp = rustix::fs::openat(&opened, name, STEP, Mode::empty())
+            .and_then(|session| rustix::fs::openat(&session, "temp", STEP, Mode::empty()));
+        // Most sessions have none, and a link in its place is none of ours.
+        let Ok(temp) = temp else {
+            continue;
+        };
+        removed += remove_left_in(temp.as_fd())?;
+    }
+    Ok(removed)
+}
+
+fn remove_left_in(temp: BorrowedFd<'_>) -> io::Result<usize> {
+    let (opened, entries) = entries_of(temp)?;
+    let mut removed = 0;
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !name.to_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let Ok(left) = rustix::fs::openat(&opened, name, STEP, Mode::empty()) else {
+            continue;
+        };
+        let gone = remove_below(left.as_fd(), DEEPEST)
+            .and_then(|()| Ok(rustix::fs::unlinkat(&opened, name, AtFlags::REMOVEDIR)?));
+        match gone {
+            Ok(()) => removed += 1,
+            // A command that is being killed may still write there. The next start tries again.
+            Err(error) => tracing::warn!(?name, %error, "a scratch folder could not be removed"),
+        }
+    }
+    Ok(removed)
 }
 
 /// How many folders inside each other are looked at.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::discovery::content_hash::ContentHash;
@@ -72,6 +72,14 @@ pub struct HookSource {
 }
 
 impl HookSource {
+    /// Returns a source that needs the trust of a folder.
+    pub fn of_folder(origin: HookOrigin, folder: &Path) -> Self {
+        Self {
+            folder: Some(folder.to_owned()),
+            ..Self::own(origin)
+        }
+    }
+
     /// Returns a source that needs no trust.
     pub fn own(origin: HookOrigin) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! What is remembered of a guard, so that it still holds when its file does not say it any more.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,12 +48,18 @@ impl GuardRecord {
         Some(record)
     }
 
-    /// A hook that nobody waits for decides nothing, and one that cannot be used cannot be trusted.
+    /// Returns what to remember of a hook of the user's own files.
+    pub fn of_own(hook: &HookDefinition) -> Option<Self> {
+        Self::of_guard(hook).filter(|_| hook.source.origin == HookOrigin::User)
+    }
+
     fn of_any(hook: &HookDefinition) -> Option<Self> {
-        let guards = hook.kind.is_guard()
-            && !hook.in_background
-            && hook.source.folder.is_some()
-            && hook.unusable.is_none();
+        Self::of_guard(hook).filter(|_| hook.source.folder.is_some())
+    }
+
+    /// A hook that nobody waits for decides nothing, and one that cannot be used cannot be trusted.
+    fn of_guard(hook: &HookDefinition) -> Option<Self> {
+        let guards = hook.kind.is_guard() && !hook.in_background && hook.unusable.is_none();
         guards.then(|| Self {
             hash: hook.hash.clone(),
             event: hook.kind_name().to_owned(),
@@ -66,9 +72,9 @@ impl GuardRecord {
         })
     }
 
-    /// Returns the guard that stands in for one that is missing: it denies what that one would be
-    /// asked about.
-    pub fn stand_in(&self, folder: &Path) -> Option<HookDefinition> {
+    /// Returns the guard that stands in for one that is missing: what that one would be asked about is
+    /// denied, or a person is asked if the guard was the user's own.
+    pub fn stand_in(&self, source: HookSource) -> Option<HookDefinition> {
         let (kind, form) = HookKind::named(&self.event).ok()?;
         Some(HookDefinition {
             kind,
@@ -85,11 +91,7 @@ impl GuardRecord {
             in_background: false,
             once: false,
             status_message: None,
-            source: HookSource {
-                origin: HookOrigin::Project,
-                folder: Some(folder.to_owned()),
-                plugin: None,
-            },
+            source,
             file: self.file.clone(),
             line: self.line,
             hash: self.hash.clone(),

@@ -65,6 +65,9 @@ pub fn load(places: &HookPlaces) -> LoadedHooks {
     for plugin in &places.plugins {
         loader.plugin(plugin, places);
     }
+    for hook in &mut loader.found.hooks {
+        named_files::include_own(hook, &places.user);
+    }
     if let Some(root) = places.root() {
         for hook in &mut loader.found.hooks {
             named_files::include(hook, root);

@@ -1,7 +1,7 @@
 //! The files of a project that the command of a hook names: scripts, above all.
 //!
-//! A hook is trusted together with them. Otherwise an agent could change what a trusted hook does by
-//! changing the script that it runs.
+//! A hook is trusted together with them, and with the files that they load. Otherwise an agent could
+//! change what a trusted hook does by changing the script that it runs.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use crate::discovery::content_hash::ContentHash;
 use crate::regular_file;
 
-use super::definition::{HookAction, HookDefinition, HookPlace};
+use super::definition::{HookAction, HookDefinition, HookOrigin, HookPlace};
+use super::loaded_files::loaded_by;
+use super::places::UserHookPlaces;
 
 /// The most files and words of one hook that are looked at.
 const MOST_FILES: usize = 64;
@@ -35,19 +37,98 @@ pub(super) fn include(hook: &mut HookDefinition, root: &Path) {
     if files.is_empty() {
         return;
     }
-    let contents: Vec<Vec<u8>> = files.iter().map(|file| content(file)).collect();
     let names = files.iter().map(|file| {
         // A project that is moved as a whole says the same.
         let below = file
             .strip_prefix(&folder)
             .or_else(|_| file.strip_prefix(root));
-        below.unwrap_or(file).as_os_str().as_encoded_bytes()
+        below.unwrap_or(file)
     });
-    let pairs = names.zip(&contents);
-    let parts = pairs.flat_map(|(name, content)| [name, content.as_slice()]);
-    let said = std::iter::once(hook.said.as_str().as_bytes());
-    hook.hash = ContentHash::of(said.chain(parts).collect::<Vec<_>>());
+    hook.hash = hash(hook, names.zip(&files));
     hook.named_files = files;
+}
+
+/// Returns the hash of a hook with its files, each with the name that counts.
+fn hash<'f>(
+    hook: &HookDefinition,
+    files: impl Iterator<Item = (&'f Path, &'f PathBuf)>,
+) -> ContentHash {
+    let files = files.map(|(name, file)| (name.as_os_str().as_encoded_bytes(), content(file)));
+    let files: Vec<(&[u8], Vec<u8>)> = files.collect();
+    let said = std::iter::once(hook.said.as_str().as_bytes());
+    let parts = files.iter().flat_map(|(name, content)| [*name, content]);
+    ContentHash::of(said.chain(parts).collect::<Vec<_>>())
+}
+
+/// Adds the scripts that a guard of the user's own files names to the guard and to its hash: a command
+/// of an agent may change them as well.
+pub(super) fn include_own(hook: &mut HookDefinition, user: &UserHookPlaces) {
+    if hook.source.origin != HookOrigin::User || !hook.kind.is_guard() {
+        return;
+    }
+    let Some((words, _)) = words(&hook.action) else {
+        return;
+    };
+    let words = words.into_iter().take(MOST_WORDS);
+    let paths = words.filter_map(|word| own_path(word, user.folder.as_deref()));
+    let real = paths.filter_map(|path| path.canonicalize().ok());
+    let scripts: BTreeSet<PathBuf> = real.filter(|real| is_own_script(real, user)).collect();
+    if scripts.is_empty() {
+        return;
+    }
+    let scripts: Vec<PathBuf> = scripts.into_iter().take(MOST_FILES).collect();
+    hook.hash = hash_of_own(hook, &scripts);
+    hook.named_files = scripts;
+}
+
+fn hash_of_own(hook: &HookDefinition, scripts: &[PathBuf]) -> ContentHash {
+    hash(hook, scripts.iter().map(|it| (it.as_path(), it)))
+}
+
+/// Returns the path that a word certainly means, wherever the command runs.
+fn own_path(word: &str, user: Option<&Path>) -> Option<PathBuf> {
+    let below = ["~/", "$HOME/", "${HOME}/"];
+    let rest = below.iter().find_map(|start| word.strip_prefix(start));
+    match (rest, user) {
+        (Some(rest), Some(user)) => Some(user.join(rest)),
+        _ => word.starts_with('/').then(|| PathBuf::from(word)),
+    }
+}
+
+/// Folders of programs that belong to the system.
+const SYSTEM: [&str; 10] = [
+    "/bin", "/dev", "/etc", "/lib", "/lib64", "/nix", "/proc", "/sbin", "/sys", "/usr",
+];
+
+/// The endings of scripts that a program is given to run.
+const SCRIPTS: [&str; 14] = [
+    "bash", "cjs", "fish", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts", "tsx", "zsh",
+];
+
+/// Whether a file is one that the user's guard runs, and no data that changes while it does.
+fn is_own_script(file: &Path, user: &UserHookPlaces) -> bool {
+    let own = user.folder.iter().chain(&user.homes);
+    let is_own = own
+        .filter_map(|it| it.canonicalize().ok())
+        .any(|it| file.starts_with(it));
+    if !is_own && SYSTEM.iter().any(|system| file.starts_with(system)) {
+        return false;
+    }
+    let ending = file.extension().and_then(|it| it.to_str());
+    let is_script = ending.is_some_and(|ending| SCRIPTS.contains(&ending));
+    file.is_file() && (is_script || is_executable(file))
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata()
+        .is_ok_and(|it| it.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_file: &Path) -> bool {
+    false
 }
 
 /// Returns the files inside of the project, or of the hook's plugin, that its command names.
@@ -55,8 +136,30 @@ fn find(hook: &HookDefinition, root: &Path, folder: &Path) -> Vec<PathBuf> {
     let Candidates { paths, inside } = candidates(hook, root, folder);
     let real = paths.iter().filter_map(|path| path.canonicalize().ok());
     let real = real.filter(|real| is_inside(real, &inside));
-    let files: BTreeSet<PathBuf> = real.filter(|real| real.is_file()).collect();
+    let mut files: BTreeSet<PathBuf> = real.filter(|real| real.is_file()).collect();
+    files.extend(loaded_by(&files, &inside));
     files.into_iter().take(MOST_FILES).collect()
+}
+
+/// Returns files of the project beside those that a hook is trusted with. Whether the hook reads them is
+/// not known.
+pub(super) fn beside(hook: &HookDefinition) -> Vec<String> {
+    let folders = hook.named_files.iter().filter_map(|file| file.parent());
+    // A script at the top of a project has all of it beside it.
+    let folders: BTreeSet<&Path> = folders.filter(|it| *it != hook.root).collect();
+    let mut beside = Vec::new();
+    for folder in folders {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.take(MOST_WORDS).map(|entry| entry.path());
+        let files = paths.filter(|it| it.is_file() && !hook.named_files.contains(it));
+        beside.extend(files.filter(|it| *it != hook.file));
+    }
+    beside.sort_unstable();
+    let below = |path: PathBuf| match path.strip_prefix(&hook.root) {
+        Ok(below) => below.display().to_string(),
+        Err(_) => path.display().to_string(),
+    };
+    beside.into_iter().map(below).collect()
 }
 
 /// Returns the paths of the project that the command of a trusted hook may mean, also those that lead
@@ -66,6 +169,8 @@ pub fn named_paths(hook: &HookDefinition) -> Vec<PathBuf> {
         return Vec::new();
     };
     let Candidates { mut paths, inside } = candidates(hook, &hook.root, folder);
+    // Those that scripts load are not among the words of the command.
+    paths.extend(hook.named_files.iter().cloned());
     let written = written(hook);
     paths.retain(|path| {
         let is_own = || written.iter().any(|name| path.ends_with(name));
@@ -143,7 +248,8 @@ fn written(hook: &HookDefinition) -> Vec<&str> {
 /// What runs a hook asks right before: a script may have been changed since.
 pub fn is_unchanged(hook: &HookDefinition) -> bool {
     if hook.source.folder.is_none() {
-        return true;
+        let scripts = &hook.named_files;
+        return scripts.is_empty() || hash_of_own(hook, scripts) == hook.hash;
     }
     let mut now = HookDefinition {
         hash: hook.said.clone(),

@@ -61,6 +61,8 @@ impl HeldFolder {
 /// The user's own places; none if they are left out.
 #[derive(Debug, Clone, Default)]
 pub struct UserHookPlaces {
+    /// The user's folder, which `~` stands for.
+    pub folder: Option<PathBuf>,
     /// Folders with `hooks/*.json` and `settings.json`.
     pub homes: Vec<PathBuf>,
     /// Settings of other programs.
@@ -68,6 +70,15 @@ pub struct UserHookPlaces {
 }
 
 impl UserHookPlaces {
+    /// Whether this file is searched, be it there or not.
+    pub fn has(&self, file: &Path) -> bool {
+        let mut homes = self.homes.iter();
+        self.settings.iter().any(|it| it == file)
+            || homes.any(|home| {
+                file == home.join("settings.json") || file.parent() == Some(&home.join("hooks"))
+            })
+    }
+
     /// Returns the places of the user with this environment.
     pub fn of(env: &BTreeMap<String, String>, home: &Path) -> Self {
         let variable = |name: &str| env.get(name).filter(|value| !value.is_empty());
@@ -75,6 +86,7 @@ impl UserHookPlaces {
         let copilot = variable("COPILOT_HOME").map(PathBuf::from);
         let copilot = copilot.or_else(|| Some(user.as_ref()?.join(".copilot")));
         Self {
+            folder: user.clone(),
             homes: copilot.into_iter().chain([home.to_owned()]).collect(),
             settings: user
                 .into_iter()

@@ -76,6 +76,12 @@ pub fn own_arguments(tool: &str, mut members: Map<String, Value>) -> Map<String,
     })
 }
 
+/// Returns what arguments of the tool that types into a shell type, as a command.
+pub fn typed_command(arguments: &Value) -> Option<String> {
+    let typed = arguments.get("input")?.as_str()?.replace("{enter}", "\n");
+    Some(typed.trim_end_matches('\n').to_owned())
+}
+
 fn renamed(
     members: Map<String, Value>,
     new: impl Fn(&str) -> Option<&'static str> + Copy,

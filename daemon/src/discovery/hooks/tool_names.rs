@@ -44,6 +44,14 @@ pub fn known_tools() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|(name, _)| *name).chain(OWN_NAMES)
 }
 
+/// The tool that types into a shell.
+pub const TYPING_TOOL: &str = "write_bash";
+
+/// Whether what a tool is given runs as a command. A guard of `bash` guards all of these.
+pub fn runs_commands(tool: &str) -> bool {
+    matches!(tool, "bash" | "powershell" | TYPING_TOOL)
+}
+
 /// Returns the names that a tool has in Claude's format; none if it has only its own.
 pub fn claude_names(tool: &str) -> &'static [&'static str] {
     NAMES

@@ -1,7 +1,7 @@
 //! Tells people where the trust in a hook ends: what its command runs without naming the file.
 
 use super::definition::{HookAction, HookDefinition};
-use super::named_files::{PLUGIN_VARIABLES, PROJECT_VARIABLES};
+use super::named_files::{PLUGIN_VARIABLES, PROJECT_VARIABLES, beside};
 
 /// Programs and options that run what some other file of the project says.
 const RUNNERS: [&str; 21] = [
@@ -9,9 +9,12 @@ const RUNNERS: [&str; 21] = [
     "mvn", "ninja", "npm", "npx", "pnpm", "poetry", "rake", "tox", "uv", "yarn",
 ];
 
+/// How many files that are not covered are named.
+const MOST_SHOWN: usize = 8;
+
 impl HookDefinition {
     /// Returns why the hook may run files of the project that the trust in it does not cover.
-    pub fn uncovered(&self) -> Option<&'static str> {
+    pub fn uncovered(&self) -> Option<String> {
         self.source.folder.as_ref()?;
         let (script, words) = match &self.action {
             HookAction::Script { script, .. } => {
@@ -27,16 +30,29 @@ impl HookDefinition {
             HookAction::Http { .. } | HookAction::Prompt { .. } => return None,
         };
         if words.iter().any(|word| RUNNERS.contains(word)) {
-            return Some("it runs what other files say, and their content is not covered");
+            return Some("it runs what other files say, and their content is not covered".into());
         }
         if script.is_some_and(|script| is_computed(script)) {
             return Some(
-                "names in it are known only when it runs, and their content is not covered",
+                "names in it are known only when it runs, and their content is not covered".into(),
             );
         }
-        self.named_files
-            .is_empty()
-            .then_some("it names no file of the project, and no content is covered")
+        if self.named_files.is_empty() {
+            return Some("it names no file of the project, and no content is covered".into());
+        }
+        let beside = beside(self);
+        let (shown, more) = beside.split_at(beside.len().min(MOST_SHOWN));
+        let mut told =
+            "what its files read or load when they run, other than these, is not covered"
+                .to_owned();
+        if !shown.is_empty() {
+            told.push_str("; beside them and not covered: ");
+            told.push_str(&shown.join(", "));
+        }
+        if !more.is_empty() {
+            told.push_str(&format!(" and {} more", more.len()));
+        }
+        Some(told)
     }
 }
 

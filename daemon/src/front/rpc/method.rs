@@ -138,6 +138,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::HooksDiscover, _, _>(hook_list::discover)?;
     table.bind::<m::LoopdHooksList, _, _>(hook_list::list)?;
     table.bind::<m::LoopdHooksTest, _, _>(hook_test::test)?;
+    table.bind::<m::LoopdHooksAccept, _, _>(hook_list::accept)?;
     table.bind::<m::LoopdHooksLift, _, _>(hook_guard::lift)?;
     table.bind::<m::LoopdTrustShow, _, _>(trust::show)?;
     table.bind::<m::LoopdTrustSet, _, _>(trust::set)?;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures::future::join_all;
 use loopd_proto::error as code;
 use loopd_proto::home_paths::FileId;
 use loopd_proto::params::launch::{JoinNotification, JoinTransport, LINK_CLOSED, LinkClosed};
@@ -21,6 +22,7 @@ use crate::front::connection::{Connection, Trust};
 use crate::launch::Launch;
 use crate::services::Services;
 use crate::session::clients::attach::DetachReason;
+use crate::session::hooks::STOP_WAIT;
 use crate::session::registry::Sessions;
 
 /// How long a refused connection may stay, so that the client can read why.
@@ -373,8 +375,21 @@ impl Server {
         }
     }
 
+    /// Tells the hooks of all sessions that these end, within a time for all together.
+    async fn tell_ends(&self) {
+        let sessions = self.sessions.ids().into_iter();
+        let sessions = sessions.filter_map(|id| self.sessions.get(&id));
+        let told = join_all(sessions.map(|session| session.tell_end()));
+        if tokio::time::timeout(STOP_WAIT, told).await.is_err() {
+            tracing::warn!("the hooks at the end of sessions took too long");
+        }
+    }
+
     /// Stops everything in order: connections, sessions, processes, store.
     pub async fn close(&self) {
+        if !self.has_lost_home() {
+            self.tell_ends().await;
+        }
         self.ending.cancel();
         for id in self.sessions.ids() {
             if let Some(session) = self.sessions.get(&id) {

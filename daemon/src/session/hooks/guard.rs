@@ -4,7 +4,6 @@ use loopd_proto::id::ToolCallId;
 
 use super::AskedGuards;
 use crate::client::ClientId;
-use crate::discovery::hooks::HookKind;
 use crate::hook::HookInput;
 use crate::session::actor::Actor;
 use crate::session::work::Work;
@@ -32,8 +31,7 @@ impl Actor {
         Some(
             Work::new(
                 async move {
-                    let input =
-                        HookInput::of_call(HookKind::PreToolUse, &call, serde_json::json!({}));
+                    let input = HookInput::pre_tool_use(&call);
                     Some(match context.guard(&input).await {
                         Ok(end) => Command::Guarded(Box::new(Guarded {
                             turn,
@@ -97,8 +95,7 @@ impl Actor {
         Work::new(
             async move {
                 let call = call?;
-                let more = serde_json::json!({ "permissionRequest": asked.request });
-                let input = HookInput::of_call(HookKind::PermissionRequest, &call, more);
+                let input = HookInput::permission_request(&call, &asked.request);
                 let asked = Box::new(asked);
                 Some(match context.guard(&input).await {
                     Ok(end) => Command::HooksAnswered {

@@ -5,7 +5,6 @@ use loopd_proto::permission::PermissionDecision;
 use tokio::sync::oneshot;
 
 use crate::client::ClientId;
-use crate::discovery::hooks::HookKind;
 use crate::hook::{HookInput, Hooks};
 use crate::session::actor::Actor;
 use crate::session::{Done, Message, SessionError};
@@ -75,7 +74,7 @@ impl Actor {
         let id = self.state.id.clone();
         self.running.spawn(async move {
             let _at_work = at_work;
-            let input = HookInput::of_call(HookKind::PreToolUse, &call, serde_json::json!({}));
+            let input = HookInput::pre_tool_use(&call);
             let Ok(end) = context.guard(&input).await else {
                 // The question stays open. The send fails if the caller has stopped waiting.
                 let why =

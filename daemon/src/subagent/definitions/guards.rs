@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use super::{ProjectTrust, Roster, RosterInput, is_same};
 use crate::discovery::Problem;
 use crate::discovery::agents::{AgentDefinition, AgentOrigin};
-use crate::discovery::hooks::{GuardRecord, HookDefinition, LocalHttp, of_agent};
+use crate::discovery::hooks::{
+    GuardRecord, HookDefinition, HookOrigin, HookSource, LocalHttp, of_agent,
+};
 use crate::trust::{AgentGuard, shell_word};
 
 /// The hooks of one agent.
@@ -75,7 +77,8 @@ impl Roster {
                     continue;
                 }
                 self.hook_problems.push(guard.missed());
-                hooks.extend(guard.record.stand_in(&guard.folder));
+                let source = HookSource::of_folder(HookOrigin::Project, &guard.folder);
+                hooks.extend(guard.record.stand_in(source));
             }
             if !hooks.is_empty() {
                 self.hooks.push(AgentHooks {

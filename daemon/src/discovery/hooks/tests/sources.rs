@@ -43,6 +43,7 @@ impl Disk {
         HookPlaces {
             policy: PolicyFolders::below(self.root.path(), owner.uid()),
             user: UserHookPlaces {
+                folder: None,
                 homes: vec![user.join(".copilot"), self.path("home")],
                 settings: vec![user.join(".claude/settings.json")],
             },

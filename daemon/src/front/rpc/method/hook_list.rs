@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use loopd_proto::params::discovery::FileProblem;
 use loopd_proto::params::hook_list::{
-    DiscoveredHook, DiscoveredHooks, HookActionKind, HookList, HookListParams, HooksParams,
-    ListedHook, ListedHookState,
+    DiscoveredHook, DiscoveredHooks, HookActionKind, HookList, HookListParams, HooksAccepted,
+    HooksParams, ListedHook, ListedHookState,
 };
 use loopd_proto::session::SessionOptions;
 
@@ -12,12 +13,14 @@ use super::discover::{host, look, places, shown};
 use super::discovery_problems::describe;
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
-use crate::discovery::hooks::{HookAction, HookOrigin, HookPlaces, UserHookPlaces};
+use crate::discovery::hooks::{self, HookAction, HookOrigin, HookPlaces, UserHookPlaces};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::hook_times::HookTimes;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
-use crate::trust::{GatedHook, GatedHooks, HookState, hold_above, load_hooks, project_root};
+use crate::trust::{
+    ACCEPT, GatedHook, GatedHooks, HookState, accept_own, hold_above, load_hooks, project_root,
+};
 
 pub(super) async fn list(context: Context, params: HookListParams) -> Result<HookList, RpcError> {
     let named = params.cwd.map(|path| vec![path]);
@@ -64,6 +67,32 @@ async fn add_agents(context: &Context, cwd: &Path, found: &mut GatedHooks) -> Re
     }
     found.problems.extend_from_slice(roster.hook_problems());
     Ok(())
+}
+
+/// Accepts the user's own files of hooks as they are now.
+pub(super) async fn accept(
+    context: Context,
+    params: HookListParams,
+) -> Result<HooksAccepted, RpcError> {
+    let named = params.cwd.map(|path| vec![path]);
+    let named = places(&context, "cwd", named.as_deref())?;
+    let cwd = named.into_iter().next();
+    let cwd = cwd.unwrap_or_else(|| context.connection.launch().cwd.clone());
+    let places = places_of(&context, &cwd);
+    let user = places.user.clone();
+    let hooks = look(move || hooks::load(&places)).await?;
+    let store = context.app.services.store.as_ref();
+    let given_up = accept_own(store, &hooks, &user).await?;
+    Ok(HooksAccepted {
+        given_up: given_up
+            .iter()
+            .map(|guard| FileProblem {
+                file: shown(&guard.file),
+                line: Some(guard.line),
+                message: guard.shown(),
+            })
+            .collect(),
+    })
 }
 
 fn places_of(context: &Context, cwd: &Path) -> HookPlaces {
@@ -161,6 +190,13 @@ fn listed(gated: &GatedHook, times: &HookTimes) -> ListedHook {
                 "its folder is not trusted with it; see `loop trust`"
             };
             (ListedHookState::Untrusted, Some(why.to_owned()))
+        }
+        HookState::Missing if hook.source.folder.is_none() => {
+            let why = format!(
+                "it was changed, moved, deleted or turned off since loopd last used it, and a person is \
+                 asked about what it guards; if this is how you want it: {ACCEPT}"
+            );
+            (ListedHookState::Untrusted, Some(why))
         }
         HookState::Missing => {
             let why = "it is not there as its folder was trusted with it, and what it guards is denied; \
