@@ -131,7 +131,11 @@ async fn a_changed_or_new_hook_does_not_run_until_it_is_trusted_again() {
     write(work, "guard.sh", "exit 2");
     let shown = client.call("loopd.trust.show", json!({})).await;
     let detail = shown["items"][0]["detail"].as_str().unwrap();
-    assert_eq!(detail, "./guard.sh [with the content of guard.sh]");
+    assert_eq!(
+        detail,
+        "./guard.sh [with the content of guard.sh] [what its files read or load when they run, other than \
+         these, is not covered]"
+    );
     trust(&client).await;
     assert_eq!(states(&client).await, ["runs"]);
 

@@ -65,6 +65,8 @@ async fn all_events() -> Daemon {
     offer["enableFileHooks"] = true.into();
     let mut session = daemon.client().create(offer).await;
     session.send("begin").await;
+    // The command, and the file that is not there.
+    permit(&mut session).await;
     permit(&mut session).await;
     session.next("session.idle").await;
     session.send("begin to fail").await;

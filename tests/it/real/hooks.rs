@@ -238,7 +238,8 @@ async fn hooks_are_told_that_sessions_end_when_the_daemon_stops() {
 async fn a_hook_at_the_end_of_a_session_does_not_hold_up_the_end_of_the_daemon() {
     let (home, work) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let lifeline = Lifeline::new(work.path());
-    let ended = with_end_hook(home.path(), work.path(), &lifeline.command());
+    let command = lifeline.command();
+    let ended = with_end_hook(home.path(), work.path(), &command);
     let (loopd, client, mut script) = ended.await;
     client.call("loopd.daemonStop", json!({})).await;
     let alive = lifeline.started().await;
