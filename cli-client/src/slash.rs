@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use loopd_sdk::proto::params::task::{Status, TaskInfo};
+use loopd_sdk::proto::run_scope::RunLimits;
 use loopd_sdk::{BegunWork, CommandInfo, Commands, Invoked, Message, Session};
 use serde_json::json;
 
@@ -68,7 +69,12 @@ pub(crate) fn is_command(line: &str) -> bool {
 }
 
 /// Does what a line says if it is a command; else returns the message to send.
-pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Result<Said> {
+pub(crate) async fn read(
+    app: &App,
+    session: &Session,
+    line: &str,
+    limits: Option<RunLimits>,
+) -> anyhow::Result<Said> {
     let terminal = &app.terminal;
     let Some((name, input)) = command(line) else {
         let message = match line.trim_start().strip_prefix("//") {
@@ -108,7 +114,7 @@ pub(crate) async fn read(app: &App, session: &Session, line: &str) -> anyhow::Re
     if !is_known && !is_broken && Path::new("/").join(name).exists() {
         return Ok(Said::Send(line.into()));
     }
-    let invoked = match invoke(app, session, name, input).await {
+    let invoked = match invoke(app, session, (name, input), limits).await {
         // The daemon names the command that was most likely meant.
         Err(error) if error.is::<CommandStopped>() => return Err(error),
         Err(error) if is_broken => bail!("{}", sanitize(&error.to_string())),
@@ -178,7 +184,12 @@ fn show(app: &App, name: &str, text: &str) -> std::io::Result<()> {
 
 /// Runs a command. Its parts may ask for permissions meanwhile. Ctrl-C stops it, and the time of the run
 /// ends it.
-async fn invoke(app: &App, session: &Session, name: &str, input: &str) -> anyhow::Result<Invoked> {
+async fn invoke(
+    app: &App,
+    session: &Session,
+    (name, input): (&str, &str),
+    limits: Option<RunLimits>,
+) -> anyhow::Result<Invoked> {
     let timeout = app.options.run.timeout;
     let time_up = async {
         match timeout {
@@ -186,7 +197,7 @@ async fn invoke(app: &App, session: &Session, name: &str, input: &str) -> anyhow
             None => std::future::pending().await,
         }
     };
-    let invoking = session.invoke_command(name, input);
+    let invoking = session.invoke_command_within(name, input, limits);
     tokio::pin!(invoking, time_up);
     let (outcome, why) = loop {
         tokio::select! {

@@ -6,6 +6,7 @@
 //! local = true                         # look for Ollama and llama.cpp on this machine
 //! unattended_timeout = 1800            # after so many seconds without a client, idle shells are closed
 //!                                      # and open questions no longer keep the daemon running
+//! command_timeout = 3600               # so many seconds a client may take for a slash command of the queue
 //!
 //! [provider.work]
 //! type = "anthropic"                   # openai (default), azure or anthropic
@@ -75,6 +76,7 @@
 //! provider's default, else the first model that provider lists. Variables are those of the launch
 //! that opened the session, never the daemon's own.
 
+mod commands;
 mod mcp;
 mod prices;
 mod provider_waits;
@@ -82,6 +84,7 @@ mod provider_waits;
 use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
@@ -89,6 +92,7 @@ use serde::Deserialize;
 
 use crate::regular_file;
 use crate::subagent::definitions::AgentSettings;
+pub use commands::CommandTimeout;
 use loopd_exec::sandbox::NetworkAccess;
 use loopd_model::retry::RetryPolicy;
 use mcp::McpSettings;
@@ -112,6 +116,7 @@ pub struct Config {
     pub agents: AgentSettings,
     pub models: ModelSettings,
     pub unattended: UnattendedTimeout,
+    pub command_timeout: CommandTimeout,
     pub hooks: HookSettings,
     pub mcp: McpSettings,
     /// A hash of the text of the file; `None` without a readable file.
@@ -238,6 +243,7 @@ struct ConfigFile {
     fallback_models: Vec<String>,
     local: bool,
     unattended_timeout: Option<u64>,
+    command_timeout: Option<NonZeroU64>,
     provider: BTreeMap<String, ProviderSettings>,
     prices: Prices,
     limits: WaitSettings,
@@ -317,6 +323,10 @@ impl Config {
             unattended: file
                 .unattended_timeout
                 .map(|seconds| UnattendedTimeout(Duration::from_secs(seconds)))
+                .unwrap_or_default(),
+            command_timeout: file
+                .command_timeout
+                .map(|seconds| CommandTimeout(Duration::from_secs(seconds.get())))
                 .unwrap_or_default(),
             ..Self::default()
         }

@@ -172,6 +172,8 @@ impl Subagents {
             output_file: Some(self.output_file(id).to_string_lossy().into_owned()),
             worktree: copy.clone(),
             todo: order.todo.clone(),
+            command: order.command.clone(),
+            limits: plan.profile.limits.clone(),
         };
         let call = order.call;
         let start = TaskStart {

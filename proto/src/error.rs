@@ -13,6 +13,8 @@ pub const STORAGE: i32 = -32004;
 /// The daemon takes no messages from this process. It says so without having read a request, so the
 /// error has no id.
 pub const CONNECTION_REFUSED: i32 = -32005;
+/// A limit of the session or of the run ended what was asked for; more can be granted.
+pub const LIMIT_REACHED: i32 = -32006;
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;

@@ -190,6 +190,7 @@ events! {
         "hook.end" => HookEnd(hook::HookEnd),
         "hook.progress" => HookProgress(hook::HookProgress),
         "loopd.shell_waiting" => ShellWaiting(task::ShellWaiting),
+        "loopd.autopilot_changed" => AutopilotChanged(autopilot::AutopilotPaused),
         "loopd.fleet_progress" => FleetProgress(fleet::FleetProgress),
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::event::agent::Stance;
+use crate::id::MessageId;
 
 /// The settings of one run. They restrict what the session allows and never add to it.
 #[skip_serializing_none]
@@ -35,6 +36,15 @@ pub struct RunLimits {
     pub max_turns: Option<u64>,
     /// Milliseconds since the run has begun.
     pub timeout_ms: Option<u64>,
+}
+
+/// A slash command that runs in a sub-agent, with the limits of its run.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandRun {
+    /// Stands for the command where runs are known by their messages.
+    pub id: MessageId,
+    pub limits: Option<RunLimits>,
 }
 
 /// The skill of a message. Its text is read when the message is prepared.
@@ -73,6 +83,13 @@ pub struct LimitingSkill {
 }
 
 impl ToolLimits {
+    /// Returns whether what these limits allow is allowed by others, too.
+    pub fn keep_within(&self, others: &Self) -> bool {
+        let lists = others.lists.iter().all(|list| self.lists.contains(list));
+        let skills = others.skills.iter().all(|it| self.skills.contains(it));
+        lists && skills
+    }
+
     /// Returns whether nothing is restricted.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty() && self.skills.is_empty()

@@ -4,6 +4,7 @@ use loopd_proto::method;
 use loopd_proto::params::agent::SelectParams;
 use loopd_proto::params::command::{CommandInfo, Commands, InvokeParams, Invoked, ListParams};
 use loopd_proto::params::completion::{CompletionItem, CompletionParams};
+use loopd_proto::run_scope::RunLimits;
 
 use crate::{Error, Session};
 
@@ -31,11 +32,22 @@ impl Session {
         name: impl Into<String>,
         input: impl Into<String>,
     ) -> Result<Invoked, Error> {
+        self.invoke_command_within(name, input, None).await
+    }
+
+    /// Does the same with limits for a command that runs in a sub-agent.
+    pub async fn invoke_command_within(
+        &self,
+        name: impl Into<String>,
+        input: impl Into<String>,
+        limits: Option<RunLimits>,
+    ) -> Result<Invoked, Error> {
         let params = InvokeParams {
             session_id: self.id().clone(),
             name: name.into(),
             input: input.into(),
             keeps_scope: true,
+            limits,
         };
         // At most once: a command may change something.
         let shared = &self.client().shared;

@@ -60,6 +60,13 @@ impl Error {
         LimitKind::of_error(&failure.error_type, failure.error_code.as_deref())
     }
 
+    /// Returns whether a limit of the session or of the run ended what was asked for.
+    pub fn is_limit(&self) -> bool {
+        let limit = i64::from(code::LIMIT_REACHED);
+        matches!(self, Self::Refused { code, .. } if *code == limit)
+            || self.limit_reached().is_some()
+    }
+
     /// Returns whether the daemon does not know the session.
     pub fn is_session_not_found(&self) -> bool {
         matches!(self, Self::Refused { message, .. } if message.starts_with("Session not found"))

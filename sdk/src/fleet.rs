@@ -16,6 +16,7 @@ impl Session {
             wait: false,
             max_workers: None,
             agent_type: None,
+            billable: None,
         };
         // At most once: a second fleet would be refused, although the first one works.
         let shared = &self.client().shared;

@@ -105,6 +105,16 @@ async fn twelve_todos_three_workers_one_failure_and_one_kill() {
     daemon.restart().await;
     let options = json!({"continuePendingWork": true});
     let mut session = daemon.client().resume(&session.id, options).await;
+    let stored = session.messages().await;
+    let told = stored
+        .iter()
+        .find(|event| event["type"] == "session.warning");
+    let told = told.expect("people are told what was cut")["data"]["message"].to_string();
+    assert!(
+        told.contains("b (agent ") && told.contains("e (agent "),
+        "{told}"
+    );
+    assert!(!told.contains("f (agent "), "that one had failed: {told}");
     let end = ended(&mut session).await;
     session.next("session.idle").await;
     assert_eq!(
@@ -301,6 +311,16 @@ async fn a_resumed_session_waits_before_its_fleet_goes_on() {
     gate.reached().await;
     daemon.restart().await;
     let mut session = daemon.client().resume(&session.id, json!({})).await;
+    let stored = session.messages().await;
+    let told = stored
+        .iter()
+        .find(|event| event["type"] == "session.warning");
+    let told = &told.expect("people are told what was cut")["data"];
+    assert_eq!(told["warningType"], "fleet_interrupted");
+    let words = told["message"].as_str().unwrap();
+    for part in ["x (agent ", "continuePendingWork", "/fleet"] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
     let asked = daemon.script().requests().len();
     let status = session.call("loopd.fleetStatus", json!({})).await;
     assert_eq!(
@@ -317,5 +337,20 @@ async fn a_resumed_session_waits_before_its_fleet_goes_on() {
     assert_eq!(end["done"], 1);
     session.next("session.idle").await;
     gate.open();
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_to_be_charged_for_is_refused_by_name() {
+    let daemon = Daemon::playing([Turn::any().says("small")]).await;
+    let mut session = daemon.client().create(json!({})).await;
+    let method = "session.fleet.start";
+    let params = json!({"prompt": "Build", "billable": true});
+    let refused = session.refused(method, params).await;
+    assert!(refused.message.contains("billable"), "{}", refused.message);
+    assert_eq!(daemon.script().requests().len(), 0, "nothing has begun");
+    let params = json!({"prompt": "Build", "billable": false});
+    session.call(method, params).await;
+    session.next("session.idle").await;
     daemon.finish().await;
 }

@@ -131,6 +131,7 @@ fn the_logs_are_small_and_name_no_place_of_a_machine() {
 /// The kinds of our own events that no story has: they are not stored, or need a command that waits for its input, a
 /// detached one, or a client's own tasks.
 const NOT_LOGGED: &[&str] = &[
+    "loopd.autopilot_changed",
     "loopd.fleet_progress",
     "loopd.shell_waiting",
     "loopd.task_noted",

@@ -215,3 +215,23 @@ async fn a_daemon_that_dies_meanwhile_says_that_it_was_interrupted() {
     assert!(message.contains("/look"), "{message}");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn people_see_the_text_that_the_client_gave_the_command() {
+    let daemon = Daemon::playing([Turn::user("the house").says("planned")]).await;
+    let mut session = daemon.client().create(json!({})).await;
+    let params = json!({"command": "/plan the house", "displayText": "Plan it"});
+    session.call(ENQUEUE, params).await;
+    session.next("session.idle").await;
+    let events = session.events();
+    let shown = events.iter().find(|event| event["type"] == "user.message");
+    assert_eq!(shown.unwrap()["data"]["content"], "Plan it");
+    let wrong = json!({"command": "/plan it", "displayText": 7});
+    let refused = session.refused(ENQUEUE, wrong).await;
+    assert!(
+        refused.message.contains("displayText"),
+        "{}",
+        refused.message
+    );
+    daemon.finish().await;
+}

@@ -1,6 +1,6 @@
 //! Slash commands that wait in the queue for a client, when that client leaves or another one comes.
 
-use loopd_tests::{Daemon, Gate, Session, Turn};
+use loopd_tests::{Daemon, Gate, Script, Session, Turn};
 use serde_json::{Value, json};
 
 fn deploys() -> Value {
@@ -86,24 +86,140 @@ async fn with_the_last_client_the_command_ends_and_the_next_client_goes_on() {
     daemon.finish().await;
 }
 
+/// Reports that the command of a request has run, as SDKs do after `command.execute`.
+async fn ran(session: &Session, request: &Value) -> Value {
+    let method = "session.commands.handlePendingCommand";
+    session.call(method, json!({"requestId": request})).await
+}
+
 #[tokio::test]
-async fn a_client_that_joins_and_runs_the_command_is_shown_it() {
+async fn a_command_of_a_client_runs_there_when_its_turn_comes() {
+    let gate = Gate::new();
+    let daemon = Daemon::playing([
+        Turn::user("one").says("1").held_by(&gate),
+        Turn::user("two").says("2"),
+    ])
+    .await;
+    let mut owner = daemon.client().create(deploys()).await;
+    let mut other = daemon.client().resume(&owner.id, json!({})).await;
+    other.send("one").await;
+    gate.reached().await;
+    let params = json!({"command": "/Deploy  now", "displayText": "Deploy it"});
+    other.call("session.commands.enqueue", params).await;
+    other.send("two").await;
+    let waiting = other.call("session.queue.pendingItems", json!({})).await;
+    assert_eq!(waiting["items"][0]["displayText"], "Deploy it", "{waiting}");
+    assert_eq!(owner.count("command.execute"), 0, "it waits");
+    gate.open();
+    let execute = owner.next("command.execute").await;
+    let request = execute["data"]["requestId"].clone();
+    assert_eq!(
+        execute["data"],
+        json!({"requestId": request, "command": "/Deploy  now", "commandName": "deploy", "args": "now"})
+    );
+    let queued = other.next("command.queued").await;
+    assert_eq!(queued["data"]["requestId"], request, "one request");
+    assert_eq!(
+        daemon.script().requests().len(),
+        1,
+        "what is behind it waits"
+    );
+    assert_eq!(ran(&owner, &request).await, json!({"success": true}));
+    let over = other.next("command.completed").await;
+    assert_eq!(over["data"]["requestId"], request);
+    other.next("session.idle").await;
+    assert_eq!(other.count("user.message"), 2);
+    assert_eq!(other.count("command.execute"), 0, "it is the owner's");
+    assert_eq!(other.count("session.warning"), 0);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn only_the_client_that_runs_a_command_answers_for_it() {
     let daemon = Daemon::playing([]).await;
     let mut owner = daemon.client().create(deploys()).await;
-    enqueue(&owner).await;
-    let first = owner.next("command.queued").await;
     let mut joined = daemon.client().resume(&owner.id, deploys()).await;
-    let shown = joined.next("command.queued").await;
-    assert_eq!(shown["data"], first["data"]);
-    let request = shown["data"]["requestId"].clone();
-    owner.destroy().await;
+    // The client that attached last runs it.
+    enqueue(&owner).await;
+    let execute = joined.next("command.execute").await;
+    let request = execute["data"]["requestId"].clone();
     let method = "session.commands.respondToQueuedCommand";
-    let answer = json!({"requestId": request, "result": {"handled": true}});
-    let answered = joined.call(method, answer).await;
-    assert_eq!(answered, json!({"success": true}), "another client runs it");
+    let no = json!({"requestId": request, "result": {"handled": false}});
+    let answered = owner.call(method, no.clone()).await;
+    assert_eq!(answered, json!({"success": false}));
+    let unwanted = json!({"success": true, "waitedFor": false});
+    assert_eq!(ran(&owner, &request).await, unwanted);
+    // A client that comes while it runs is shown it, and does not run it again.
+    let mut late = daemon.client().resume(&owner.id, deploys()).await;
+    let shown = late.next("command.queued").await;
+    assert_eq!(shown["data"]["requestId"], request);
+    assert_eq!(joined.call(method, no).await, json!({"success": true}));
+    let why = failed(&mut owner).await;
+    assert!(why.contains("no client ran it"), "{why}");
+    owner.next("session.idle").await;
+    assert_eq!(
+        owner.count("command.execute") + late.count("command.execute"),
+        0
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_command_is_not_run_again_when_the_client_that_ran_it_leaves() {
+    let daemon = Daemon::playing([Turn::user("next").says("ok")]).await;
+    let mut other = daemon.client().create(deploys()).await;
+    let owner = daemon.client();
+    let mut session = owner.resume(&other.id, deploys()).await;
+    enqueue(&other).await;
+    session.next("command.execute").await;
+    other.send("next").await;
+    owner.vanish().await;
+    let why = failed(&mut other).await;
+    assert!(why.contains("left before its end"), "{why}");
+    other.next("command.completed").await;
+    other.next("session.idle").await;
+    assert_eq!(other.count("command.execute"), 0);
+    assert_eq!(other.count("user.message"), 1, "the queue went on");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_client_that_joins_runs_a_command_that_nobody_ran() {
+    let daemon = Daemon::playing([]).await;
+    let mut first = daemon.client().create(json!({})).await;
+    enqueue(&first).await;
+    let queued = first.next("command.queued").await;
+    let mut joined = daemon.client().resume(&first.id, deploys()).await;
+    let shown = joined.next("command.queued").await;
+    assert_eq!(shown["data"], queued["data"]);
+    let execute = joined.next("command.execute").await;
+    let request = execute["data"]["requestId"].clone();
+    assert_eq!(request, queued["data"]["requestId"]);
+    assert_eq!(ran(&joined, &request).await, json!({"success": true}));
     joined.next("session.idle").await;
     assert_eq!(joined.count("session.warning"), 0);
     daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_command_that_no_client_answers_does_not_block_the_queue_for_ever() {
+    for (offer, why) in [
+        (json!({}), "no client ran it within 1 seconds"),
+        (deploys(), "did not report its end within 1 seconds"),
+    ] {
+        let script = Script::play([Turn::user("next").says("ok")]).await;
+        let builder = Daemon::builder().script(script);
+        let daemon = builder.config("command_timeout = 1").start().await;
+        let mut session = daemon.client().create(offer).await;
+        enqueue(&session).await;
+        session.next("command.queued").await;
+        session.send("next").await;
+        let told = failed(&mut session).await;
+        assert!(told.contains(why), "{told}");
+        session.next("session.idle").await;
+        assert_eq!(session.count("user.message"), 1, "the queue went on");
+        daemon.finish().await;
+    }
 }
 
 #[tokio::test]

@@ -289,7 +289,7 @@ async fn in_autopilot_mode_the_rules_last_until_the_task_is_complete() {
         Turn::results(["only agents", "only the report", "'bash' does not"]).calls([call(
             "c",
             "task_complete",
-            json!({"summary": "researched"}),
+            json!({"summary": "researched", "blocked": "the tide tables"}),
         )]),
     ])
     .await;
@@ -304,5 +304,67 @@ async fn in_autopilot_mode_the_rules_last_until_the_task_is_complete() {
     session.next("session.idle").await;
     all_refused(&session, 1);
     assert_eq!(session.count("session.task_complete"), 1);
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_research_that_ends_without_its_report_has_failed_for_every_client() {
+    let daemon = Daemon::playing([
+        Turn::any().says("I know it already"),
+        Turn::user("next").says("ok"),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    let mut other = daemon.client().resume(&session.id, json!({})).await;
+    let begun = session
+        .call("loopd.research", json!({"topic": "bees"}))
+        .await;
+    for client in [&mut session, &mut other] {
+        let error = client.next("session.error").await;
+        assert_eq!(error["data"]["errorCode"], "research_without_report");
+        let message = error["data"]["message"].as_str().unwrap();
+        let report = begun["reportPath"].as_str().unwrap();
+        assert!(message.contains(report), "{message}");
+        client.next("session.idle").await;
+    }
+    session.ask("next").await;
+    assert_eq!(session.count("session.error"), 1, "it was that run only");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn in_autopilot_a_research_goes_on_until_its_report_is_written() {
+    let mut round = 0;
+    let script = Script::answering(move |request| {
+        round += 1;
+        let done = json!({"summary": "all is known"});
+        match round {
+            1 => Turn::any().calls([call("early", "task_complete", done)]),
+            2 => {
+                let lead = request.first_user_text();
+                let path = lead.split("exactly this file: ").nth(1).unwrap();
+                let path = path.split('\n').next().unwrap();
+                let create = json!({"path": path, "file_text": "# Bees\n"});
+                Turn::any().calls([call("write", "create", create)])
+            }
+            _ => Turn::any().calls([call("done", "task_complete", done)]),
+        }
+    })
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let mut session = daemon.client().create(json!({})).await;
+    session
+        .call("session.mode.set", json!({"mode": "autopilot"}))
+        .await;
+    session
+        .call("loopd.research", json!({"topic": "bees"}))
+        .await;
+    session.next("session.idle").await;
+    let early = result_of(&session, "early");
+    assert_eq!(early["success"], false);
+    let why = early["error"]["message"].as_str().unwrap();
+    assert!(why.contains("not written yet"), "{why}");
+    assert_eq!(session.count("session.task_complete"), 1);
+    assert_eq!(session.count("session.error"), 0);
     daemon.finish().await;
 }

@@ -98,7 +98,7 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
 /// Does what a typed line says; returns `false` if it says to leave. What fails is told, and the
 /// session stays attached.
 async fn say(app: &App, session: &Session, renderer: &mut Renderer, text: &str) -> bool {
-    let said = match slash::read(app, session, text).await {
+    let said = match slash::read(app, session, text, None).await {
         Ok(Said::Exit) => return false,
         // What it has begun is shown like everything else.
         Ok(Said::Done(_) | Said::Over(_)) => Ok(()),

@@ -6,7 +6,7 @@ mod run_limits;
 mod watch;
 
 use anyhow::bail;
-use loopd_sdk::{Body, Durable, Events, LimitKind, Mode, Session, Wait};
+use loopd_sdk::{Body, Durable, Error, Events, LimitKind, Mode, Session, Wait};
 
 use crate::app::App;
 use crate::outcome::Outcome;
@@ -96,12 +96,19 @@ async fn say(
 ) -> Result<Option<Outcome>, NotSaid> {
     // A command may begin work before it has ended. A message gets a stream of its own.
     let events = slash::is_command(line).then(|| session.events());
-    let said = slash::read(app, session, line).await;
+    let limits = match answers {
+        Answers::Own(_) => run_limits::of_run(&app.options.run),
+        Answers::All => None,
+    };
+    let said = slash::read(app, session, line, limits).await;
     let said = match (said, events) {
         (Ok(said), events) => (said, events),
         (Err(error), None) => return Err(NotSaid::Command(error)),
         (Err(error), Some(events)) => {
-            let outcome = past(app, events).await;
+            let failure = error.downcast_ref::<Error>();
+            let limit = failure.filter(|failure| failure.is_limit());
+            let past = past(app, events).await;
+            let outcome = limit.map(|_| Outcome::Limit).or(past);
             return Err(NotSaid::Command(match outcome {
                 // Who stopped it knows why it ended.
                 Some(outcome) if !error.is::<CommandStopped>() => CommandStopped {
@@ -113,7 +120,6 @@ async fn say(
             }));
         }
     };
-    let mut report = None;
     let work = match said {
         (Said::Exit, _) => return Ok(None),
         (Said::Over(outcome), None) => return Ok(Some(outcome)),
@@ -125,8 +131,6 @@ async fn say(
             }));
         }
         (Said::Send(message), _) => {
-            let scope = message.scope.as_ref();
-            report = scope.and_then(|scope| scope.research_report.clone());
             needs_autopilot(app, session)
                 .await
                 .map_err(NotSaid::Command)?;
@@ -150,16 +154,7 @@ async fn say(
         (Said::Done(_), None) => return Ok(Some(Outcome::Done)),
     };
     let outcome = watch(app, session, work, answers).await;
-    let outcome = outcome.map_err(NotSaid::Run)?;
-    if let (Outcome::Done, Some(report)) = (outcome, report)
-        && std::fs::metadata(&report).map_or(0, |file| file.len()) == 0
-    {
-        app.terminal.notice(&format!(
-            "loop: the research ended without a report: nothing is in {report}"
-        ));
-        return Ok(Some(Outcome::Failed));
-    }
-    Ok(Some(outcome))
+    outcome.map(Some).map_err(NotSaid::Run)
 }
 
 /// Looks at the events of a command that has ended: tells what was denied, and returns what that means

@@ -156,6 +156,14 @@ impl Text {
                 self.note(Style::Bad, &failure.message)?;
             }
             Body::Ephemeral(Ephemeral::FleetProgress(progress)) => self.show_fleet(progress)?,
+            Body::Ephemeral(Ephemeral::AutopilotChanged(change)) => {
+                let now = if change.paused {
+                    "is paused"
+                } else {
+                    "goes on"
+                };
+                self.note(Style::Dim, &format!("the autopilot {now}"))?;
+            }
             Body::Ephemeral(_) | Body::Unknown { .. } => {}
         }
         Ok(())

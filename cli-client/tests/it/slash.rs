@@ -157,3 +157,61 @@ fn a_research_without_a_report_fails() {
     assert!(said.err.contains("ended without a report"), "{said:?}");
     model.finish();
 }
+
+/// A model whose forked agent calls a tool again and again.
+fn busy() -> Model {
+    Model::answering(|request| {
+        let id = format!("c{}", request.messages().len());
+        Turn::any()
+            .calls([call(&id, "glob", json!({"pattern": "*"}))])
+            .uses(4_000, 9)
+    })
+}
+
+#[test]
+fn a_forked_command_that_reaches_the_budget_ends_with_4() {
+    let model = busy();
+    let home = Home::new();
+    command(&home, "fk", FORK);
+    let said = model.run(&home, &["--budget-tokens", "9000", "-p", "/fk"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("of the 9000 tokens"), "{said:?}");
+    model.finish();
+}
+
+#[test]
+fn a_forked_command_makes_no_more_calls_than_the_run_may() {
+    for mode in [&[][..], &["--autopilot"]] {
+        let model = busy();
+        let home = Home::new();
+        command(&home, "fk", FORK);
+        let args = [mode, &["--yolo", "--max-turns", "2", "-p", "/fk"]].concat();
+        let said = model.run(&home, &args);
+        assert_eq!(said.code, 4, "{said:?}");
+        assert_eq!(model.requests(), 2, "{said:?}");
+        model.finish();
+    }
+}
+
+#[test]
+fn the_autopilot_goes_on_with_the_answer_of_a_forked_command() {
+    let model = Model::answering(|request| {
+        let last = request.last_user_text();
+        if last.contains("FORK") && !last.contains("answered") {
+            Turn::any().says("found it")
+        } else if last.contains("task_complete") {
+            Turn::any().calls([call("d", "task_complete", json!({"summary": "all done"}))])
+        } else {
+            Turn::any().says("hm")
+        }
+    });
+    let home = Home::new();
+    command(&home, "fk", FORK);
+    let said = model.run(&home, &["--autopilot", "-p", "/fk"]);
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "all done\n"),
+        "{said:?}"
+    );
+    model.finish();
+}

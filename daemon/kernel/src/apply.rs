@@ -10,6 +10,7 @@ use loopd_proto::event::fact::{LoopOutcome, NamedBy};
 use loopd_proto::event::session::{TokenMetrics, WorkContext};
 use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::{RequestId, TaskId, ToolCallId};
+use loopd_proto::session::LimitKind;
 
 use self::turn::{finished, guard_answered, intended, parts, said, turn_call};
 use super::answer_cut::AnswerCut;
@@ -86,6 +87,8 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         }
         Durable::SessionError(failure) => {
             state.last_error = Some(failure.message.clone());
+            let code = failure.error_code.as_deref();
+            state.last_error_is_limit = LimitKind::of_error(&failure.error_type, code).is_some();
             if let Some(run) = runs::current(state)
                 && run.origin == failure.originating_message_id
             {
@@ -202,8 +205,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             });
         }
         Durable::TaskStarted(started) => {
-            let origin = state.origin();
-            state.tasks.started(started, origin);
+            runs::started(state, started, head.timestamp);
             works_on_todo(state, &started.id);
         }
         Durable::TaskProcess(process) => state.tasks.has_process(&process.id, process.pid),

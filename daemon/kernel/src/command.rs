@@ -62,7 +62,7 @@ pub use settings::{
     AgentChoice, AgentPick, AgentSources, LastingApproval, LogLevel, McpSwitch, ModelChoice,
     PermissionChange, PermissionsPatch, RuleRemoval, RuleSet,
 };
-pub use slash::{CommandOutcome, CommandRunner};
+pub use slash::{CommandOutcome, CommandRunner, QueuedLine};
 pub use tasks::{RecoveredOutcome, TaskAnswer, TaskEnd, TaskStart};
 
 /// The inputs of `decide` from outside, as values: the time and fresh ids, for example.
@@ -184,11 +184,7 @@ pub enum Command {
     Suspend(Vec<RecoveredOutcome>),
     /// The session shuts down; its log stays.
     Shutdown(Shutdown),
-    EnqueueCommand {
-        command: String,
-        runner: CommandRunner,
-        sender: Option<ClientRef>,
-    },
+    EnqueueCommand(QueuedLine),
     CommandHandled {
         request: RequestId,
         stop: bool,

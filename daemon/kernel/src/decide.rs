@@ -20,6 +20,7 @@ mod part;
 mod plan;
 pub mod provider_wait;
 mod queue;
+mod research;
 mod room;
 mod settings;
 mod skills;
@@ -84,11 +85,7 @@ pub fn decide(
         }
 
         Command::Send(send) => queue::send(state, send, env),
-        Command::EnqueueCommand {
-            command,
-            runner,
-            sender,
-        } => queue::slash::enqueue(state, command, runner, sender, env),
+        Command::EnqueueCommand(line) => queue::slash::enqueue(state, line, env),
         Command::CommandRan { request, outcome } => {
             Ok(queue::slash::ran(state, &request, outcome, env))
         }
@@ -270,6 +267,7 @@ fn rest(state: &State, decision: &mut Decision, outcome: LoopOutcome, env: &Deci
 
 /// Does the same with the end as it is stored.
 fn end_run(state: &State, decision: &mut Decision, ended: LoopEnded, env: &DecideEnv<'_>) {
+    let ended = research::end(state, decision, ended);
     let run = match ended.outcome {
         LoopOutcome::Failed if ended.limited => RunEnd::Limited,
         LoopOutcome::Done => RunEnd::Busy,

@@ -88,7 +88,7 @@ pub enum Effect {
     },
     /// Stop these workers.
     CancelWorkers(Vec<TaskId>),
-    /// Run a slash command of the queue that is the daemon's own or of a file.
+    /// Run a slash command of the queue, or let a client run it.
     RunCommand(PendingCommand),
 }
 

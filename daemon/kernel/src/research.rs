@@ -6,6 +6,7 @@ use loopd_proto::run_scope::RunScope;
 use serde_json::Value;
 
 use crate::autopilot::TASK_COMPLETE;
+use crate::model::ToolCall;
 use crate::state::State;
 use crate::texts::research as texts;
 
@@ -69,11 +70,24 @@ impl State {
         })
     }
 
+    /// Returns the file of the report that this run has to write and has not written.
+    pub fn missing_report(&self) -> Option<&str> {
+        let report = self.research_report()?;
+        (self.written_report.as_deref() != Some(report)).then_some(report)
+    }
+
     /// Returns how many agents the calls before this one start in the same turn.
     pub fn agents_before(&self, call: &ToolCallId) -> usize {
         let before = self.calls().take_while(|other| other.call.id != *call);
         before.filter(|other| other.call.name == "task").count()
     }
+}
+
+/// Returns whether a call writes the report, if it succeeds: a research can create no other file.
+pub(crate) fn writes(call: &ToolCall) -> bool {
+    let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
+    let written = text("file_text").or(text("content"));
+    call.name == "create" && written.is_some_and(|text| !text.trim().is_empty())
 }
 
 /// Returns why a call is not allowed while research goes on.

@@ -2,7 +2,7 @@
 //! included, and how long. They hold for nothing else in the session, and they end with the run.
 
 use loopd_proto::id::MessageId;
-use loopd_proto::run_scope::RunLimits;
+use loopd_proto::run_scope::{CommandRun, RunLimits};
 use loopd_proto::session::{LimitKind, SessionLimits};
 use loopd_proto::time::Timestamp;
 
@@ -71,6 +71,18 @@ pub(crate) fn begin(state: &mut State, now: Timestamp) {
         turns: 0,
         since: now,
     });
+}
+
+/// Notes that a slash command begins to run in a sub-agent.
+pub(crate) fn begin_command(state: &mut State, command: &CommandRun, now: Timestamp) {
+    if let Some(limits) = command.limits {
+        state.limited_run = Some(LimitedRun {
+            message: command.id.clone(),
+            limits,
+            turns: 0,
+            since: now,
+        });
+    }
 }
 
 /// Notes a model call of the session itself.

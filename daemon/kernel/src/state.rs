@@ -86,6 +86,8 @@ pub struct State {
     /// How the last run of the loop ended, and its error if it failed.
     pub last_outcome: Option<LoopOutcome>,
     pub last_error: Option<String>,
+    /// Whether that error says that a limit is reached.
+    pub last_error_is_limit: bool,
     /// Why the last message of the model is not complete; `None` if it is.
     pub answer_cut: Option<AnswerCut>,
     /// The open questions to clients.
@@ -109,6 +111,8 @@ pub struct State {
     pub fleet_result: Option<FleetProgress>,
     /// The last research of an earlier build, which named its message in an event.
     pub researches: Option<ResearchStarted>,
+    /// The report of a research that was written last.
+    pub written_report: Option<String>,
     /// The skills that were loaded.
     pub skills: Skills,
     /// What messages set for their runs.
@@ -343,6 +347,7 @@ impl State {
             stop_blocks: 0,
             last_outcome: None,
             last_error: None,
+            last_error_is_limit: false,
             answer_cut: None,
             questions: Questions::default(),
             unanswered: VecDeque::new(),
@@ -355,6 +360,7 @@ impl State {
             fleet: None,
             fleet_result: None,
             researches: None,
+            written_report: None,
             skills: Skills::default(),
             kept_scopes: KeptScopes::default(),
             totals: Totals::default(),

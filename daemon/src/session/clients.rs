@@ -5,6 +5,7 @@
 //! slash commands.
 
 pub mod attach;
+mod queued;
 pub mod slash;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::publish::Audience;
 use crate::turn::route::TokenClients;
 use attach::Attachment;
 use loopd_model::secret::Secret;
+use queued::OfferedCommand;
 use slash::RunningCommands;
 
 /// The clients of one session.
@@ -33,6 +35,8 @@ pub(super) struct Clients {
     /// Whether a client can show forms, as last announced to the clients.
     can_elicit: bool,
     running_commands: RunningCommands,
+    /// The slash command of the queue that clients are to run.
+    queued: Option<OfferedCommand>,
 }
 
 /// The part of a session's clients that it hands down to its sub-agents.
@@ -64,6 +68,7 @@ impl Clients {
             tokens: TokenClients::new(),
             can_elicit: false,
             running_commands: RunningCommands::default(),
+            queued: None,
         }
     }
 

@@ -22,6 +22,8 @@ enum Due {
     TimeUp,
     /// Closes the idle shells; nobody was attached for so long.
     CloseShells(Duration),
+    /// Fails the slash command of the queue that no client has answered.
+    CommandOverdue,
     End,
 }
 
@@ -43,6 +45,11 @@ impl Actor {
                 Due::CloseShells(unattended) => {
                     self.quiet_since = None;
                     self.shells.close_idle(unattended);
+                }
+                Due::CommandOverdue => {
+                    if let Some(unanswered) = self.queued_command_overdue() {
+                        self.report(unanswered).await;
+                    }
                 }
                 Due::End => break,
             }
@@ -72,7 +79,9 @@ impl Actor {
             self.quiet_since = None;
             None
         };
-        let due = [retry, time_up, end, shells].into_iter().flatten();
+        let command = self.queued_command_due();
+        let command = command.map(|at| (at, Due::CommandOverdue));
+        let due = [retry, time_up, end, shells, command].into_iter().flatten();
         due.min_by_key(|(at, _)| *at)
     }
 

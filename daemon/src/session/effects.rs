@@ -131,7 +131,10 @@ impl Actor {
                 message,
             } => self.continue_worker(todo, task, message),
             Effect::CancelWorkers(workers) => self.cancel_workers(workers),
-            Effect::RunCommand(command) => return Some(self.run_queued_command(command)),
+            Effect::RunCommand(command) if command.by_daemon => {
+                return Some(self.run_queued_command(command));
+            }
+            Effect::RunCommand(command) => self.offer_queued_command(&command),
         }
         None
     }

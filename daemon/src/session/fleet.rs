@@ -44,6 +44,7 @@ impl Actor {
                 todo: Some(order.todo),
                 tools: None,
                 answers_person: false,
+                command: None,
                 skill: None,
             });
             if let Err(error) = started.await {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use loopd_proto::id::RequestId;
 use loopd_proto::session::{ClientCommand, SessionOptions};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -10,6 +11,7 @@ use super::SessionError;
 use super::actor::Actor;
 use super::subagents::tree::Tree;
 use super::todos::SqlCell;
+use crate::client::ClientId;
 use crate::launch::Launch;
 use crate::mcp::{McpCell, McpLookup};
 use crate::publish::Audience;
@@ -43,6 +45,8 @@ pub struct View<'a> {
     pub tools: &'a dyn Fn() -> Vec<ToolSpec>,
     pub commands: &'a dyn Fn() -> Vec<ClientCommand>,
     pub elicitation: bool,
+    /// The slash command of the queue that runs in a client, and that client.
+    pub queued_command_of: Option<(RequestId, ClientId)>,
     /// How model calls of the session find their provider.
     pub route: &'a dyn Fn() -> Route,
     /// The shell commands of the session.
@@ -112,6 +116,7 @@ impl Actor {
             tools: &tools,
             commands: &commands,
             elicitation: self.clients.can_elicit(),
+            queued_command_of: self.clients.queued_command_of(),
             route: &route,
             shells: &self.shells,
             agents: self.subagents.runs(),

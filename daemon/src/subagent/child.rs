@@ -84,6 +84,8 @@ pub struct ChildResult {
     /// What calls had until they were interrupted with the child.
     pub cut_calls: Option<String>,
     pub error: Option<String>,
+    /// Whether the error says that a limit is reached.
+    pub limited: bool,
     pub usage: WorkUsage,
 }
 

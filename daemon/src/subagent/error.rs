@@ -29,6 +29,11 @@ pub enum SubagentError {
     TakesNoMessages(TaskId),
     #[error("The message is empty.")]
     EmptyMessage,
+    #[error(
+        "This run may use only some tools, and the agent {0} was started with others. Start another agent for it, or \
+         do it yourself."
+    )]
+    Wider(TaskId),
     #[error("{limit} messages wait for the agent {id} already; wait until it has read some.")]
     InboxFull { id: TaskId, limit: usize },
     #[error(
@@ -126,6 +131,9 @@ pub enum RunFailure {
     /// The error in the sub-agent's own log.
     #[error("{0}")]
     Loop(String),
+    /// A limit of the session or of the run ended it.
+    #[error("{0}")]
+    Limit(String),
     /// It came to its end, and its answer is not what was asked for.
     #[error("{0}")]
     Unfinished(String),

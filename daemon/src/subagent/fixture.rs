@@ -75,6 +75,7 @@ impl FakeChild {
             response: Some(text.to_owned()),
             unfinished: None,
             error: None,
+            limited: false,
             usage: WorkUsage::default(),
         })));
     }
@@ -308,6 +309,7 @@ pub(crate) fn order(name: &str, execution: Execution) -> SubagentOrder {
         todo: None,
         tools: None,
         answers_person: false,
+        command: None,
         skill: None,
     }
 }

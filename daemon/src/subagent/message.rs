@@ -5,6 +5,7 @@ use std::sync::Arc;
 use loopd_proto::event::task::{AgentWork, Execution};
 use loopd_proto::id::TaskId;
 
+use super::definitions::AskedBy;
 use super::run::{Posted, RunStart, SubagentRun};
 use super::{SubagentError, Subagents};
 use loopd_kernel::command::Command;
@@ -46,6 +47,21 @@ impl Subagents {
     /// Lists the tasks of the session, including its sub-agents.
     pub async fn tasks(&self) -> Result<Vec<Task>, SubagentError> {
         Ok(self.0.setup.parent.tasks().await?)
+    }
+
+    /// Sends a sub-agent a message of the model. A run that may use only some tools does not let an agent
+    /// go on that may use others.
+    pub async fn write_from_run(
+        &self,
+        id: &TaskId,
+        work: &AgentWork,
+        message: String,
+    ) -> Result<Delivered, SubagentError> {
+        let spawner = self.0.setup.parent.look(AskedBy::Model).await?;
+        if !work.limits.keep_within(&spawner.parent().limits_of_run) {
+            return Err(SubagentError::Wider(id.clone()));
+        }
+        self.write(id, work, message).await
     }
 
     /// Sends a sub-agent a message. If it is at work, it receives the message at its next safe

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use loopd_proto::event::agent::Profile;
 use loopd_proto::event::task::{Execution, WorktreeWork};
 use loopd_proto::id::{SessionId, TaskId, ToolCallId};
-use loopd_proto::run_scope::ScopedSkill;
+use loopd_proto::run_scope::{CommandRun, ScopedSkill};
 
 use crate::discovery::agents::AgentOrigin;
 
@@ -35,6 +35,8 @@ pub struct SubagentOrder {
     pub tools: Option<Vec<String>>,
     /// Whether a person reads the answer, so that the model is not told of it.
     pub answers_person: bool,
+    /// The slash command that it carries out.
+    pub command: Option<CommandRun>,
     /// The skill that it carries out.
     pub skill: Option<ScopedSkill>,
 }
@@ -65,6 +67,7 @@ impl SubagentOrder {
             todo: None,
             tools: None,
             answers_person: false,
+            command: None,
             skill: Some(skill),
         }
     }

@@ -164,12 +164,20 @@ pub struct PendingCommand {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub by_daemon: bool,
+    /// The text that people see instead of the command.
+    #[serde(rename = "displayText")]
+    pub display_text: Option<String>,
 }
 
 impl PendingCommand {
     /// Returns the command's name, without its slash and arguments.
     pub fn name(&self) -> &str {
         slash_name(&self.command)
+    }
+
+    /// Returns the text that people see.
+    pub fn shown(&self) -> &str {
+        self.display_text.as_deref().unwrap_or(&self.command)
     }
 }
 

@@ -10,6 +10,7 @@ use serde_with::skip_serializing_none;
 
 use super::session::ModelMetrics;
 use crate::id::{SessionId, ShellId, TaskId, ToolCallId};
+use crate::run_scope::{CommandRun, ToolLimits};
 use crate::time::Timestamp;
 
 /// A task has started.
@@ -69,6 +70,11 @@ pub struct AgentWork {
     pub worktree: Option<WorktreeWork>,
     /// The todo that it carries out as a worker of a fleet.
     pub todo: Option<String>,
+    /// The slash command that it carries out.
+    pub command: Option<CommandRun>,
+    /// What narrowed the run that started it.
+    #[serde(default, skip_serializing_if = "ToolLimits::is_empty")]
+    pub limits: ToolLimits,
 }
 
 /// A copy of a repository that an agent works in.

@@ -7,7 +7,7 @@ use serde_with::skip_serializing_none;
 
 use crate::id::{MessageId, RequestId, SessionId};
 use crate::params::discovery::FileProblem;
-use crate::run_scope::RunScope;
+use crate::run_scope::{RunLimits, RunScope};
 use crate::session::Mode;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -83,6 +83,10 @@ pub struct InvokeParams {
     /// Without it the daemon sends such a message itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_scope: bool,
+    /// Our own member: how much a command that runs in a sub-agent may take. The limits of a message are
+    /// sent with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<RunLimits>,
 }
 
 /// The result of a command.

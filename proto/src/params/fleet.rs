@@ -27,6 +27,9 @@ pub struct FleetStartParams {
     /// Which agent the workers are; `general-purpose` unless named.
     #[serde(default)]
     pub agent_type: Option<String>,
+    /// Whether the prompt is charged for. loopd charges for none, so only `false` is taken.
+    #[serde(default)]
+    pub billable: Option<bool>,
 }
 
 #[skip_serializing_none]

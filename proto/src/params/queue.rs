@@ -142,6 +142,9 @@ pub struct Removed {
 pub struct EnqueueParams {
     pub session_id: SessionId,
     pub command: String,
+    /// Our own member: the text that people see instead of the command.
+    #[serde(default)]
+    pub display_text: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -82,11 +82,14 @@ async fn a_paused_autopilot_waits_until_it_is_continued() {
     ])
     .await;
     let mut session = flying(&daemon, json!({})).await;
+    let mut other = daemon.client().resume(&session.id, json!({})).await;
     let id = session.send("go").await;
     gate.reached().await;
     let paused = session
         .call("loopd.autopilot.pause", json!({"paused": true}))
         .await;
+    let told = other.next("loopd.autopilot_changed").await;
+    assert_eq!(told["data"], json!({"paused": true}), "others see it");
     assert_eq!(
         (&paused["changed"], &paused["active"]),
         (&json!(true), &json!(false))
@@ -111,7 +114,14 @@ async fn a_paused_autopilot_waits_until_it_is_continued() {
     session
         .call("loopd.autopilot.pause", json!({"paused": false}))
         .await;
+    let told = other.next("loopd.autopilot_changed").await;
+    assert_eq!(told["data"], json!({"paused": false}));
     session.next("session.idle").await;
+    assert_eq!(
+        other.count("loopd.autopilot_changed"),
+        2,
+        "none for no change"
+    );
     assert_eq!(nudges(&session).len(), 1);
     assert_eq!(
         data(&session, "session.autopilot_stopped")[0]["requestId"],

@@ -215,3 +215,59 @@ async fn agents_of_a_restricted_turn_are_restricted_like_it() {
     }
     daemon.finish().await;
 }
+
+/// A wide agent that was started before goes on for the next message, but not in a narrowed run; nor
+/// does the sub-agent of a sub-agent.
+#[tokio::test]
+async fn a_narrowed_run_does_not_let_an_agent_with_other_tools_go_on() {
+    let start = json!({"description": "dig", "prompt": "DIG", "agent_type": "general-purpose", "name": "digger"});
+    let write = |id: &str| {
+        call(
+            id,
+            "write_agent",
+            json!({"agent_id": "digger", "message": "MORE"}),
+        )
+    };
+    let mut rounds = 0;
+    let script = Script::answering(move |request| {
+        let first = request.first_user_text();
+        if first.contains("DIG") {
+            return Turn::any().says("dug");
+        }
+        rounds += 1;
+        match rounds {
+            1 => Turn::any().calls([call("start", "task", start.clone())]),
+            3 => Turn::any().calls([write("narrow")]),
+            5 => Turn::any().calls([write("wide")]),
+            _ => Turn::any().says("ok"),
+        }
+    })
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    command(
+        &daemon,
+        "look",
+        "---\nallowed-tools: Read, write_agent\n---\nLook.",
+    );
+    let mut session = session(&daemon).await;
+    session.ask("begin").await;
+    session
+        .call(EXECUTE, json!({"commandName": "look", "args": ""}))
+        .await;
+    session.next("session.idle").await;
+    session.ask("and now").await;
+    let events = session.events();
+    let result = |id: &str| {
+        let mut ends = events
+            .iter()
+            .filter(|it| it["type"] == "tool.execution_complete");
+        let end = ends.find(|it| it["data"]["toolCallId"] == id);
+        end.unwrap_or_else(|| panic!("{id} has no result"))["data"].clone()
+    };
+    let refused = result("narrow");
+    assert_eq!(refused["success"], false, "{refused}");
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(why.contains("only some tools"), "{why}");
+    assert_eq!(result("wide")["success"], true);
+    daemon.finish().await;
+}

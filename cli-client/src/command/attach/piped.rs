@@ -36,7 +36,7 @@ pub(super) async fn run(
     if text.trim().is_empty() {
         bail!("stdin brought no message; to send none and only watch, use </dev/null");
     }
-    let mut work = match slash::read(app, session, &text).await? {
+    let mut work = match slash::read(app, session, &text, None).await? {
         Said::Send(message) => {
             let turn = session.turn(message, Wait::Session);
             renderer.hide_message(turn.message_id().clone());

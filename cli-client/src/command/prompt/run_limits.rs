@@ -18,16 +18,21 @@ pub(super) enum Counts {
 
 /// Returns the message with the limits of its run, which the daemon keeps even if this process ends.
 pub(super) fn of_message(options: &RunOptions, mut message: Message) -> Message {
+    if let Some(limits) = of_run(options) {
+        message.scope.get_or_insert_default().limits = Some(limits);
+    }
+    message
+}
+
+/// Returns the limits of a run, if there are any.
+pub(super) fn of_run(options: &RunOptions) -> Option<RunLimits> {
     let limits = RunLimits {
         max_turns: options.max_turns,
         timeout_ms: options.timeout.map(|time| {
             u64::try_from(time.saturating_add(AFTER_US).as_millis()).unwrap_or(u64::MAX)
         }),
     };
-    if limits != RunLimits::default() {
-        message.scope.get_or_insert_default().limits = Some(limits);
-    }
-    message
+    (limits != RunLimits::default()).then_some(limits)
 }
 
 /// How much later the daemon stops a run by itself, so that this process is first while it is there.
@@ -37,7 +42,7 @@ const AFTER_US: Duration = Duration::from_secs(2);
 pub(super) const STOPPING: Duration = Duration::from_secs(10);
 
 /// The limits of one run as they are kept here, and whether one of them was reached. The daemon counts
-/// the calls for a message; here they are counted for commands.
+/// the calls for a message and for a command in a sub-agent; here they are counted for other commands.
 #[derive(Debug, Default)]
 pub(super) struct WatchedLimits {
     deadline: Option<Instant>,

@@ -102,9 +102,14 @@ pub(crate) async fn watch(
         renderer: work.renderer(app, answers),
         limits: match (answers, &work) {
             (Answers::All, _) => WatchedLimits::default(),
-            (Answers::Own(_), Work::Message(_)) => {
-                WatchedLimits::new(&app.options.run, Counts::TheDaemon)
-            }
+            (
+                Answers::Own(_),
+                Work::Message(_)
+                | Work::Command {
+                    begun: Some(BegunWork::Agent),
+                    ..
+                },
+            ) => WatchedLimits::new(&app.options.run, Counts::TheDaemon),
             (Answers::Own(_), Work::Command { .. } | Work::Background(_)) => {
                 WatchedLimits::new(&app.options.run, Counts::Here)
             }

@@ -1,8 +1,11 @@
 //! Messages in the loop: a run takes them, they end with the run, or they are removed before.
 
 use loopd_proto::event::fact::{LoopEnded, LoopOutcome, QueueItem};
+use loopd_proto::event::task::{Execution, TaskStarted, TaskWork};
 use loopd_proto::id::{MessageId, TaskId};
+use loopd_proto::time::Timestamp;
 
+use crate::run_limits;
 use crate::state::{EndedMessage, MessageEnd, Phase, Preparing, Run, State};
 
 /// How many ends of messages are kept. There are more than a queue can hold, so that a client that
@@ -52,6 +55,10 @@ pub(super) fn take(state: &mut State, ids: &[MessageId]) {
             .iter()
             .filter_map(|message| message.scope.as_deref());
         run.scopes.extend(scopes.cloned());
+        let mut news = messages.iter().filter_map(|message| message.scope.as_ref());
+        if news.any(|scope| scope.research_report.is_some()) {
+            state.written_report = None;
+        }
         state.phase = Phase::Preparing(Preparing {
             messages,
             joins,
@@ -86,6 +93,25 @@ pub(super) fn go_on(state: &mut State, request: &MessageId) {
         joins: None,
         run,
     });
+}
+
+/// Notes a task. One that carries out a slash command begins a run of its own, which the autopilot goes
+/// on with if nothing else is under way.
+pub(super) fn started(state: &mut State, started: &TaskStarted, now: Timestamp) {
+    let work = match &started.work {
+        TaskWork::Agent(work) => Some(work),
+        TaskWork::Shell(_) | TaskWork::External(_) => None,
+    };
+    let Some((work, command)) = work.and_then(|work| Some((work, work.command.as_ref()?))) else {
+        let origin = state.origin();
+        state.tasks.started(started, origin);
+        return;
+    };
+    state.tasks.started(started, Some(command.id.clone()));
+    run_limits::begin_command(state, command, now);
+    if work.execution == Execution::Background && state.run().is_none() {
+        state.autopilot.begin(&command.id, None);
+    }
 }
 
 /// Returns the current run.

@@ -8,6 +8,7 @@ use loopd_proto::id::{RequestId, ToolCallId};
 
 use crate::history::Entry;
 use crate::model::{AssistantTurn, Part, Reasoning, ToolCall};
+use crate::research;
 use crate::state::{Phase, Stage, State};
 use crate::texts;
 use crate::tool_call::{CallEvent, CallState};
@@ -89,9 +90,13 @@ pub(super) fn finished(state: &mut State, complete: &ToolComplete) {
         let failed = !complete.success;
         call.advance(CallEvent::Recorded { rejected, failed });
         shells.after(&call.call, complete, &cwd);
+        let wrote = !failed && research::writes(&call.call);
         if failed {
             let tool = call.call.name.clone();
             state.autopilot.failed(&tool);
+        }
+        if wrote && let Some(report) = state.research_report() {
+            state.written_report = Some(report.to_owned());
         }
     }
     state.changed_shells = shells;

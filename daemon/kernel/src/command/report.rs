@@ -92,7 +92,7 @@ impl Command {
             | Self::AskForPart(_)
             | Self::Suspend(_)
             | Self::Shutdown(_)
-            | Self::EnqueueCommand { .. }
+            | Self::EnqueueCommand(_)
             | Self::ClearQueue
             | Self::RemoveLastQueued
             | Self::MoveQueued { .. }

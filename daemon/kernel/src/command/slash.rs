@@ -1,6 +1,19 @@
 //! Slash commands in the queue of a session.
 
+use loopd_proto::event::fact::ClientRef;
+
 use super::Send;
+
+/// A slash command for the queue.
+#[derive(Debug, Clone)]
+pub struct QueuedLine {
+    /// The command with its slash and arguments.
+    pub command: String,
+    pub runner: CommandRunner,
+    pub sender: Option<ClientRef>,
+    /// The text that people see instead of the command.
+    pub display_text: Option<String>,
+}
 
 /// Who runs a slash command when its turn comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

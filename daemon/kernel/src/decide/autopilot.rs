@@ -1,18 +1,18 @@
 //! The steps of the autopilot: it takes the model's word that the task is complete, tells the model
 //! to go on, and says why it stops. What it does is judged in `crate::autopilot`.
 
-use loopd_proto::event::Durable;
 use loopd_proto::event::autopilot::{
     AutopilotPaused, AutopilotStopped, CompletionOutcome, Nudged, StopReason, TaskComplete,
 };
 use loopd_proto::event::fact::{LoopOutcome, Reminded};
 use loopd_proto::event::session::Warning;
 use loopd_proto::event::turn::UserMessage;
+use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::{MessageId, ToolCallId};
 use loopd_proto::session::Mode;
 use serde_json::Value;
 
-use super::settings;
+use super::{research, settings};
 use crate::autopilot::{
     Autopilot, Continuation, Judgement, RunEnd, Situation, StopDetail, TASK_COMPLETE,
 };
@@ -187,7 +187,9 @@ pub(super) fn pause(state: &State, paused: bool, env: &DecideEnv<'_>) -> Decisio
     let changes = is_on && state.autopilot.paused != paused;
     let mut decision = Decision::answering(Answer::Accepted(changes));
     if changes {
-        decision.store(Durable::AutopilotPaused(AutopilotPaused { paused }));
+        decision
+            .store(Durable::AutopilotPaused(AutopilotPaused { paused }))
+            .tell(Ephemeral::AutopilotChanged(AutopilotPaused { paused }));
         if !paused && !state.tasks.has_agents_at_work() {
             go_on(state, &mut decision, env);
         }
@@ -205,10 +207,13 @@ pub(super) fn checked(
 ) -> CallOutcome {
     if call.call.name != TASK_COMPLETE
         || outcome.status != CallStatusReport::Success
-        || Judgement::of(&Situation::of(state)).takes_completion
         || (env.tool_origin)(TASK_COMPLETE) == Some(ToolOrigin::Client)
     {
         return outcome;
+    }
+    if Judgement::of(&Situation::of(state)).takes_completion {
+        let refused = research::not_complete(state).filter(|_| word(call, "blocked").is_none());
+        return refused.unwrap_or(outcome);
     }
     let text = match &state.subagent {
         Some(_) => texts::COMPLETED_BY_SUBAGENT,

@@ -298,6 +298,7 @@ pub(super) fn interrupted(state: &State, known: &[RecoveredOutcome], decision: &
         return;
     };
     let mut told = Vec::new();
+    let mut cut = Vec::new();
     for (todo, member) in &fleet.members {
         match member {
             FleetMember::Starting | FleetMember::Resuming(_) => {}
@@ -320,8 +321,16 @@ pub(super) fn interrupted(state: &State, known: &[RecoveredOutcome], decision: &
                 }
             }
         }
+        cut.push((todo.as_str(), member.task()));
         decision.store(Durable::FleetInterrupted(FleetInterrupted {
             todo: todo.clone(),
+        }));
+    }
+    if !cut.is_empty() {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: "fleet_interrupted".to_owned(),
+            message: texts::interrupted(&cut),
+            url: None,
         }));
     }
     if !told.is_empty() {

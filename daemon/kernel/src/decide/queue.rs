@@ -285,10 +285,12 @@ fn take(state: &State, decision: &mut Decision, item: QueueItem) {
             decision.run(Effect::RunCommand(command));
         }
         QueueItem::Command(command) => {
-            decision.tell(Ephemeral::CommandQueued(CommandQueued {
-                request_id: command.request,
-                command: command.command,
-            }));
+            decision
+                .tell(Ephemeral::CommandQueued(CommandQueued {
+                    request_id: command.request.clone(),
+                    command: command.command.clone(),
+                }))
+                .run(Effect::RunCommand(command));
         }
     }
 }

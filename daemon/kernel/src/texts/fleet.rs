@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use loopd_proto::event::fleet::{FleetOutcome, FleetProgress};
 use loopd_proto::event::todo::{Todo, TodoList, TodoStatus};
 
+use loopd_proto::id::TaskId;
+
 use crate::fleet::{Fleet, waits_for};
 use crate::state::State;
 
@@ -73,6 +75,22 @@ pub(crate) fn work(state: &State, list: &TodoList, todo: &Todo) -> String {
 /// What a worker is told after an interruption.
 pub(crate) const GO_ON: &str = "The daemon was stopped while you were at work and is running again. Look at how far your todo is \
     before you go on: your last step may have been carried out in part. Then finish it.";
+
+/// Tells people which workers were interrupted, and what lets them go on.
+pub(crate) fn interrupted(cut: &[(&str, Option<&TaskId>)]) -> String {
+    let workers: Vec<String> = cut
+        .iter()
+        .map(|(todo, agent)| match agent {
+            Some(agent) => format!("{todo} (agent {agent})"),
+            None => format!("{todo} (not begun)"),
+        })
+        .collect();
+    format!(
+        "The fleet was interrupted while it worked on: {}. These workers go on from where they were when the \
+         session is resumed with continuePendingWork, or when the fleet is started again without a prompt (/fleet).",
+        workers.join(", ")
+    )
+}
 
 /// What the model is told when the fleet has ended.
 pub(crate) fn finished(state: &State, fleet: &Fleet, list: &TodoList) -> String {

@@ -26,3 +26,15 @@ pub(crate) fn lead(topic: &str, report: &str) -> String {
          The question: {topic}"
     )
 }
+
+/// Says that a research has failed: it has ended, and there is no report.
+pub(crate) fn no_report(report: &str) -> String {
+    format!("The research ended without a report: nothing was written to {report}")
+}
+
+/// Tells the model that it cannot mark the task as complete yet.
+pub(crate) fn not_complete(report: &str) -> String {
+    format!(
+        "The report is not written yet. Write it with the tool create to {report}, then mark the task as complete; if that cannot be done, pass `blocked` and say why."
+    )
+}

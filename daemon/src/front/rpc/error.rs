@@ -34,6 +34,9 @@ pub enum RpcError {
     NotResumed(SessionId),
     #[error("{0}")]
     Failed(String),
+    /// A limit of the session or of the run ended what was asked for.
+    #[error("{0}")]
+    LimitReached(String),
     /// The run that a message started has failed; `event` records the failure.
     #[error("{message}")]
     RunFailed { message: String, event: EventId },
@@ -61,6 +64,10 @@ impl RpcError {
                 code::FAILED,
                 format!("Request {method} failed with message: {self}"),
             ),
+            Self::LimitReached(why) => (
+                code::LIMIT_REACHED,
+                format!("Request {method} failed with message: {why}"),
+            ),
             Self::Failed(why) | Self::RunFailed { message: why, .. } => (
                 code::FAILED,
                 format!("Request {method} failed with message: {why}"),
@@ -81,6 +88,7 @@ impl RpcError {
             | Self::Storage(_)
             | Self::NoSession(_)
             | Self::NotResumed(_)
+            | Self::LimitReached(_)
             | Self::Failed(_) => None,
         }
     }

@@ -163,6 +163,11 @@ impl Actor {
         self.capabilities_may_have_changed();
         self.hand_down();
         self.guards_changed().await;
+        if let Some(unanswered) = self.take_queued_command_of(client)
+            && self.report(unanswered).await == Flow::Stop
+        {
+            return Flow::Stop;
+        }
         if self.state.waits_for_commands() {
             return self.report(Command::ClientsLeft).await;
         }

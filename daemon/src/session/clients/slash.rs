@@ -1,18 +1,17 @@
 //! Slash commands that run in a client: the client that offers a command runs it and reports once.
 //!
 //! These commands belong to open connections, so none of them is stored. Commands of the queue are
-//! stored; the kernel has them, and this module only shows the current one to clients that join.
+//! stored; `queued` gives them to clients.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use loopd_kernel::state::Phase;
 use loopd_proto::event::Ephemeral;
-use loopd_proto::event::ask::{CommandExecute, CommandQueued, Completed};
+use loopd_proto::event::ask::{CommandExecute, Completed};
 use loopd_proto::id::RequestId;
 use tokio::sync::oneshot;
 
-use crate::client::{Client, ClientId, Notice};
+use super::attach::Attachment;
+use crate::client::{ClientId, Notice};
 use crate::session::actor::Actor;
 use crate::session::journal;
 
@@ -58,61 +57,34 @@ impl Actor {
                 "{MOST_RUNNING} commands run in clients already; wait for some of them"
             ));
         }
-        let brings = |offered: &loopd_proto::session::ClientCommand| offered.name == name;
-        let mut newest_first = self.clients.attachments.iter().rev();
-        let owner = newest_first.find(|attachment| {
-            let offered = attachment.offer.commands.as_ref();
-            offered.is_some_and(|offered| offered.iter().any(brings))
-        });
-        let Some(owner) = owner else {
+        let Some(owner) = self.clients.runner_of(name) else {
             return Err(format!("the client that runs /{name} has left"));
         };
         let request: RequestId = self.services.clock.id().into();
-        let event = Ephemeral::CommandExecute(CommandExecute {
+        let execute = CommandExecute {
             request_id: request.clone(),
             command: format!("/{name} {args}").trim_end().to_owned(),
             command_name: name.to_owned(),
             args,
-        });
+        };
+        self.tell_to_execute(owner, execute)?;
+        Ok((request, owner.client.id()))
+    }
+
+    /// Tells a client to run a slash command.
+    pub(super) fn tell_to_execute(
+        &self,
+        owner: &Attachment,
+        execute: CommandExecute,
+    ) -> Result<(), String> {
+        let event = Ephemeral::CommandExecute(execute);
         let outgoing = journal::pass(&self.state, &self.services.clock, &event)
             .map_err(|error| format!("the command could not be written as JSON: {error}"))?;
         // If the client has disconnected already, its connection detaches it; that ends the
         // command.
         let notice = Notice::event(&self.state.id, &outgoing.line);
         owner.client.tell(outgoing.class, &notice);
-        Ok((request, owner.client.id()))
-    }
-
-    /// Shows a client that joins the queued slash command that clients are to run now, if this client
-    /// runs it or any client may.
-    pub(in crate::session) fn show_queued_command(&self, client: &Arc<dyn Client>) {
-        let Phase::Commanding(pending) = &self.state.phase else {
-            return;
-        };
-        let id = client.id();
-        let mut attachments = self.clients.attachments.iter();
-        let joined = attachments.find(|attachment| attachment.client.id() == id);
-        let runs_it = joined.is_some_and(|joined| {
-            let offered = joined.offer.commands.iter().flatten();
-            let mut names = offered.map(|command| command.name.as_str());
-            names.any(|name| name.eq_ignore_ascii_case(pending.name()))
-        });
-        if pending.registered && !runs_it {
-            return;
-        }
-        let event = Ephemeral::CommandQueued(CommandQueued {
-            request_id: pending.request.clone(),
-            command: pending.command.clone(),
-        });
-        match journal::pass(&self.state, &self.services.clock, &event) {
-            Ok(outgoing) => {
-                let notice = Notice::event(&self.state.id, &outgoing.line);
-                client.tell(outgoing.class, &notice);
-            }
-            Err(error) => {
-                tracing::error!(session = %self.state.id, %error, "a queued command could not be shown to a client that joined");
-            }
-        }
+        Ok(())
     }
 
     /// Takes the report of a client; returns whether the command was known as running.

@@ -230,6 +230,7 @@ pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
         unfinished,
         cut_calls: cut_calls(state, since),
         error: state.last_error.clone(),
+        limited: state.last_error_is_limit,
         usage: state.usage(),
     }
 }

@@ -339,6 +339,7 @@ fn judged(result: Result<Option<Arc<ChildResult>>, ChildError>, was_cancelled: b
     let end = match (result.outcome, result.error.clone()) {
         _ if was_cancelled => RunEnd::Cancelled,
         (Some(LoopOutcome::Done), _) => RunEnd::Answered,
+        (_, Some(error)) if result.limited => RunEnd::Failed(RunFailure::Limit(error)),
         (_, Some(error)) => RunEnd::Failed(RunFailure::Loop(error)),
         (Some(LoopOutcome::Aborted | LoopOutcome::Interrupted), None) => {
             RunEnd::Failed(RunFailure::Interrupted)

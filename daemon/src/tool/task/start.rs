@@ -92,6 +92,7 @@ impl Tool for Start {
             todo: None,
             tools: None,
             answers_person: false,
+            command: None,
             skill: None,
         };
         let started = match context.agents.start(order).await {

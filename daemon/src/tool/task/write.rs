@@ -42,7 +42,8 @@ impl Tool for Write {
             let Some(work) = task.agent() else {
                 return Err(SubagentError::TakesNoMessages(task.id.clone()));
             };
-            let delivered = context.agents.write(&task.id, work, args.message).await?;
+            let agents = &context.agents;
+            let delivered = agents.write_from_run(&task.id, work, args.message).await?;
             Ok((task.id.clone(), delivered))
         };
         match sent.await {

@@ -7,6 +7,7 @@ use loopd_proto::event::task::{
     WorkUsage,
 };
 use loopd_proto::id::TaskId;
+use loopd_proto::run_scope::ToolLimits;
 
 use crate::properties::action::{Delivery, Ownership, Shell, Start, Subagent, Task};
 
@@ -95,6 +96,8 @@ pub(in crate::properties) fn agent_started(agent: Subagent, start: Start) -> Com
         output_file: None,
         worktree: None,
         todo: None,
+        command: None,
+        limits: ToolLimits::default(),
     }));
     started(id, call, work)
 }

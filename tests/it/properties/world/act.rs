@@ -1,6 +1,6 @@
 //! What an action does: the commands that the kernel is given.
 
-use loopd_kernel::command::{AbortRequest, Command, Effect, Shutdown};
+use loopd_kernel::command::{AbortRequest, Command, Effect, QueuedLine, Shutdown};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::{Phase, TurnKey};
 use loopd_kernel::tool_call::CallStage;
@@ -66,11 +66,12 @@ impl World {
                 send.sender = Some(commands::client(self.sent % 2));
                 Some(Command::Send(send))
             }
-            Action::EnqueueSlashCommand(runner) => Some(Command::EnqueueCommand {
+            Action::EnqueueSlashCommand(runner) => Some(Command::EnqueueCommand(QueuedLine {
                 command: "/command".to_owned(),
                 runner,
                 sender: None,
-            }),
+                display_text: None,
+            })),
             Action::ClearQueue => Some(Command::ClearQueue),
             Action::RemoveLastQueued => Some(Command::RemoveLastQueued),
             Action::ChangeQueue(nth, change) => {

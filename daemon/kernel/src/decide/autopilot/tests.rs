@@ -247,6 +247,7 @@ fn a_paused_autopilot_waits_and_goes_on() {
         "
         answer yes
         store loopd.autopilot_paused paused=true
+        tell loopd.autopilot_changed paused=true
         now turn i/0 model called
         ",
     );
@@ -264,7 +265,9 @@ fn a_paused_autopilot_waits_and_goes_on() {
     check(
         &rests(),
         || pause(false),
-        &format!("answer yes\nstore loopd.autopilot_paused paused=false{NUDGE}"),
+        &format!(
+            "answer yes\nstore loopd.autopilot_paused paused=false\ntell loopd.autopilot_changed paused=false{NUDGE}"
+        ),
     );
     declines(&rests(), || pause(true));
     declines(&idle(), || pause(true));

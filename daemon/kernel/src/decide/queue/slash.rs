@@ -2,7 +2,7 @@
 
 use loopd_proto::event::ask::Completed;
 use loopd_proto::event::fact::{
-    ClientRef, LoopOutcome, PendingCommand, QueueItem, QueuePlace, Queued, Unqueued, slash_name,
+    LoopOutcome, PendingCommand, QueueItem, QueuePlace, Queued, Unqueued, slash_name,
 };
 use loopd_proto::event::session::{Info, Warning};
 use loopd_proto::event::turn::Delivered;
@@ -10,7 +10,9 @@ use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::RequestId;
 
 use super::{check_room, enter, modified};
-use crate::command::{Answer, CommandOutcome, CommandRunner, DecideEnv, Decision, Refusal};
+use crate::command::{
+    Answer, CommandOutcome, CommandRunner, DecideEnv, Decision, QueuedLine, Refusal,
+};
 use crate::decide::rest;
 use crate::state::{Phase, State};
 use crate::texts;
@@ -18,19 +20,18 @@ use crate::texts;
 /// Queues a slash command.
 pub(in crate::decide) fn enqueue(
     state: &State,
-    command: String,
-    runner: CommandRunner,
-    sender: Option<ClientRef>,
+    line: QueuedLine,
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     check_room(state)?;
     let item = QueueItem::Command(PendingCommand {
         id: env.message(),
         request: env.request(),
-        registered: (env.runs_command)(slash_name(&command)),
-        by_daemon: runner == CommandRunner::Daemon,
-        command,
-        sender,
+        registered: (env.runs_command)(slash_name(&line.command)),
+        by_daemon: line.runner == CommandRunner::Daemon,
+        command: line.command,
+        sender: line.sender,
+        display_text: line.display_text,
     });
     let mut decision = Decision::answering(Answer::Accepted(true));
     enter(state, item, QueuePlace::Last, &mut decision, env);
@@ -94,6 +95,9 @@ pub(in crate::decide) fn ran(
             if let Some(message) = message {
                 let mut message = super::pending(*message, Delivered::Queued, env);
                 message.sender.clone_from(&pending.sender);
+                if let Some(shown) = &pending.display_text {
+                    message.display_prompt = Some(shown.clone());
+                }
                 decision
                     .store(Durable::Queued(Queued {
                         item: QueueItem::Message(message),

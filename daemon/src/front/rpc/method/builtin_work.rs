@@ -40,6 +40,7 @@ pub(super) async fn fleet(call: Call<'_>) -> Result<Invoked, RpcError> {
         wait: false,
         max_workers: None,
         agent_type: None,
+        billable: None,
     };
     Ok(Invoked::Completed {
         message_id: fleet::begin(call.context, call.session, order).await?,

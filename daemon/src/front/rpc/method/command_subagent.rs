@@ -1,11 +1,14 @@
 //! Runs a slash command in a sub-agent. A person waits for its answer, and the conversation gets it, too.
 
 use loopd_proto::event::task::Execution;
+use loopd_proto::id::MessageId;
 use loopd_proto::params::command::{BegunWork, Invoked};
+use loopd_proto::run_scope::{CommandRun, RunLimits};
 
+use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use crate::subagent::{RunEnd, RunEnding, SubagentOrder};
+use crate::subagent::{RunEnd, RunEnding, RunFailure, SubagentOrder};
 use loopd_kernel::command::Command;
 
 /// A command that runs in a sub-agent.
@@ -15,6 +18,15 @@ pub(super) struct SubagentCommand<'a> {
     pub(super) name: &'a str,
     /// What the person typed.
     pub(super) shown: String,
+}
+
+/// Returns a new run of a command.
+pub(super) fn begin(context: &Context, limits: Option<RunLimits>) -> CommandRun {
+    let id = context.app.services.clock.id();
+    CommandRun {
+        id: MessageId::new(format!("command-{id}")),
+        limits,
+    }
 }
 
 impl SubagentCommand<'_> {
@@ -70,6 +82,9 @@ impl SubagentCommand<'_> {
                 incomplete: ending.unfinished,
                 begun: (!ending.left.is_empty()).then_some(BegunWork::Agent),
             }),
+            RunEnd::Failed(RunFailure::Limit(why)) => Err(RpcError::LimitReached(format!(
+                "/{name} was stopped: {why}"
+            ))),
             RunEnd::Failed(why) => Err(RpcError::Failed(format!("/{name} failed: {why}"))),
             RunEnd::Cancelled => Err(RpcError::Failed(format!("/{name} was stopped"))),
         }

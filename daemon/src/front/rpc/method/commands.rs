@@ -7,13 +7,14 @@ use loopd_proto::params::command::{
     CommandInfo, CommandKind, Commands, ExecuteParams, Executed, HandlePendingParams, InvokeParams,
     Invoked, ListParams, Reported,
 };
-use loopd_proto::run_scope::RunScope;
+use loopd_proto::run_scope::{RunLimits, RunScope};
 use loopd_proto::session::{ClientCommand, Mode};
 
 use super::builtin::{self, Builtin};
 use super::discovery_problems;
 use super::file_commands::{self, FileCommand, FileCommands};
 use super::mcp_prompts::{self, PromptCommand};
+use super::queue::{self, QueuedAnswer};
 use super::run_file_command::{FileCall, FileResult};
 use super::session_skills;
 use super::skill_commands::{SkillCommand, SkillCommands};
@@ -21,7 +22,7 @@ use crate::discovery::misspelt::difference;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use loopd_kernel::command::{Answer, Command, CommandRunner, Send, SendPlace};
+use loopd_kernel::command::{CommandRunner, Send, SendPlace};
 use loopd_proto::id::MessageId;
 
 /// How many letters may differ between a name and the one that was meant.
@@ -168,7 +169,8 @@ fn named<'a>(member: &str, given: &'a str) -> Result<&'a str, RpcError> {
 pub(super) async fn invoke(context: Context, params: InvokeParams) -> Result<Invoked, RpcError> {
     let session = context.session(&params.session_id)?;
     let name = named("name", &params.name)?;
-    let ran = run(&context, &session, name, params.input.trim()).await?;
+    let input = params.input.trim();
+    let ran = run(&context, &session, name, input, params.limits).await?;
     let Invoked::AgentPrompt {
         prompt,
         display_prompt,
@@ -202,6 +204,7 @@ pub(super) async fn run(
     session: &SessionHandle,
     name: &str,
     input: &str,
+    limits: Option<RunLimits>,
 ) -> Result<Invoked, RpcError> {
     let all = AllCommands::of(context, session).await?;
     match all.find(name) {
@@ -217,7 +220,7 @@ pub(super) async fn run(
             }
         }
         Some(Found::Builtin(builtin)) => builtin.run(context, session, input).await,
-        Some(Found::Skill(skill)) => skill.run(session, input).await,
+        Some(Found::Skill(skill)) => skill.run(context, session, input, limits).await,
         Some(Found::Prompt(prompt)) => prompt.run(input).await,
         Some(Found::File(command)) => {
             let call = FileCall {
@@ -225,6 +228,7 @@ pub(super) async fn run(
                 session,
                 command,
                 input,
+                limits,
             };
             Ok(match call.run().await? {
                 FileResult::Done(invoked) => invoked,
@@ -262,7 +266,7 @@ pub(super) async fn run(
 pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<Executed, RpcError> {
     let session = context.session(&params.session_id)?;
     let name = named("commandName", &params.command_name)?;
-    let error = match run(&context, &session, name, params.args.trim()).await {
+    let error = match run(&context, &session, name, params.args.trim(), None).await {
         Ok(Invoked::AgentPrompt {
             prompt,
             display_prompt,
@@ -274,7 +278,7 @@ pub(super) async fn execute(context: Context, params: ExecuteParams) -> Result<E
             None
         }
         Ok(Invoked::Text { .. } | Invoked::Completed { .. }) => None,
-        Err(RpcError::Failed(why)) => Some(why),
+        Err(RpcError::Failed(why) | RpcError::LimitReached(why)) => Some(why),
         Err(error) => return Err(error),
     };
     Ok(Executed { error })
@@ -317,12 +321,12 @@ pub(super) async fn handle_pending(
     let ran = session.client_command_ran(request.clone(), error.clone());
     let mut waited_for = ran.await?;
     if !waited_for {
-        let handled = session.command(Command::CommandHandled {
+        let answer = QueuedAnswer {
             request,
             stop: false,
             error,
-        });
-        waited_for = handled.await?.answer == Answer::Accepted(true);
+        };
+        waited_for = queue::answered(&context, &session, answer).await?;
     }
     Ok(Reported {
         success: true,

@@ -44,6 +44,9 @@ pub(super) async fn begin(
         Some(_) | None if prompt.is_none() && !params.attachments.is_empty() => {
             Some("attachments: they go with a prompt, and there is none".to_owned())
         }
+        Some(_) | None if params.billable == Some(true) => {
+            Some("billable: loopd charges for no message; leave it out or say false".to_owned())
+        }
         Some(_) | None => None,
     };
     if let Some(wrong) = wrong {

@@ -1,7 +1,7 @@
 //! The queue of a session and the slash commands in it.
 
 use loopd_proto::event::fact::{PendingMessage, QueueItem, slash_name};
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::params::queue::{
     EnqueueParams, Enqueued, InsertParams, Inserted, ItemParams, MoveItemParams, Moved, Pending,
     PendingItem, Removed, RespondParams, Steered, UpdateTextParams, Updated, WithdrawParams,
@@ -13,7 +13,8 @@ use super::commands::AllCommands;
 use super::session_send;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use loopd_kernel::command::{Answer, Command, Send, SendPlace};
+use crate::session::SessionHandle;
+use loopd_kernel::command::{Answer, Command, QueuedLine, Send, SendPlace};
 use loopd_kernel::state::State;
 
 pub(super) async fn pending(context: Context, params: Of) -> Result<Pending, RpcError> {
@@ -56,7 +57,7 @@ fn describe(item: &QueueItem) -> PendingItem {
             id: command.id.clone(),
             message_id: None,
             kind: "command".to_owned(),
-            display_text: command.command.clone(),
+            display_text: command.shown().to_owned(),
             agent_mode: interactive(),
             source: None,
             sent_by: command.sender.clone(),
@@ -190,25 +191,53 @@ pub(super) async fn enqueue_command(
         ));
     }
     let all = AllCommands::of(&context, &session).await?;
-    let queued = session.command(Command::EnqueueCommand {
+    let queued = session.command(Command::EnqueueCommand(QueuedLine {
         runner: all.runner(slash_name(&params.command)),
         command: params.command,
         sender: Some(context.caller()),
-    });
+        display_text: params.display_text,
+    }));
     queued.await?;
     Ok(Enqueued { queued: true })
 }
 
 pub(super) async fn respond(context: Context, params: RespondParams) -> Result<Success, RpcError> {
     let session = context.session(&params.session_id)?;
-    let done = session
-        .command(Command::CommandHandled {
-            request: params.request_id,
-            stop: params.result.handled && params.result.stop_processing_queue,
-            error: None,
-        })
-        .await?;
+    let handled = params.result.handled;
+    let answer = QueuedAnswer {
+        request: params.request_id,
+        stop: handled && params.result.stop_processing_queue,
+        error: (!handled).then(|| "no client ran it".to_owned()),
+    };
     Ok(Success {
-        success: done.answer == Answer::Accepted(true),
+        success: answered(&context, &session, answer).await?,
     })
+}
+
+/// How a client says that a slash command of the queue ended.
+pub(super) struct QueuedAnswer {
+    pub(super) request: RequestId,
+    pub(super) stop: bool,
+    /// Why the command did not run.
+    pub(super) error: Option<String>,
+}
+
+/// Takes the answer of a client; returns whether it was waited for. A command that was given to one
+/// client is answered by that client only.
+pub(super) async fn answered(
+    context: &Context,
+    session: &SessionHandle,
+    answer: QueuedAnswer,
+) -> Result<bool, RpcError> {
+    let given_to = session.view(|view| view.queued_command_of.clone()).await?;
+    let client = context.connection.id();
+    if given_to.is_some_and(|(request, owner)| request == answer.request && owner != client) {
+        return Ok(false);
+    }
+    let handled = session.command(Command::CommandHandled {
+        request: answer.request,
+        stop: answer.stop,
+        error: answer.error,
+    });
+    Ok(handled.await?.answer == Answer::Accepted(true))
 }

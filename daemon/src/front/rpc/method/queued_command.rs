@@ -52,7 +52,7 @@ async fn run(context: &Context, id: &SessionId, line: &str) -> Result<CommandOut
     let name = slash_name(line);
     let input = line.trim_start_matches('/').trim_start();
     let input = input.strip_prefix(name).unwrap_or_default().trim();
-    let ran = commands::run(context, &session, name, input).await?;
+    let ran = commands::run(context, &session, name, input, None).await?;
     Ok(match ran {
         Invoked::Text { text, .. } => CommandOutcome {
             said: Some(text),

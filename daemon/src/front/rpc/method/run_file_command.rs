@@ -7,12 +7,12 @@ use loopd_proto::event::task::Execution;
 use loopd_proto::id::RequestId;
 use loopd_proto::params::command::Invoked;
 use loopd_proto::permission::PermissionDecision;
-use loopd_proto::run_scope::{RunScope, ScopedAgent};
+use loopd_proto::run_scope::{RunLimits, RunScope, ScopedAgent};
 use loopd_proto::session::Mode;
 use serde_json::json;
 
 use super::agent::{self, Present};
-use super::command_subagent::SubagentCommand;
+use super::command_subagent::{self, SubagentCommand};
 use super::file_commands::FileCommand;
 use crate::discovery::agents::{AgentDefinition, AgentMode};
 use crate::discovery::commands::{CommandDefinition, CommandPlace, LONGEST_TEXT, Segment};
@@ -36,6 +36,8 @@ pub(super) struct FileCall<'a> {
     pub(super) session: &'a SessionHandle,
     pub(super) command: &'a FileCommand,
     pub(super) input: &'a str,
+    /// How much it may take in a sub-agent.
+    pub(super) limits: Option<RunLimits>,
 }
 
 /// What comes of a call.
@@ -307,6 +309,7 @@ impl FileCall<'_> {
             call: None,
             tools: command.tools.clone(),
             answers_person: waits,
+            command: Some(command_subagent::begin(self.context, self.limits)),
             skill: None,
             todo: None,
         };

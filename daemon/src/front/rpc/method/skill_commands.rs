@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use loopd_proto::event::task::Execution;
 use loopd_proto::params::command::{CommandInfo, CommandInput, CommandKind, Invoked};
-use loopd_proto::run_scope::{RunScope, ScopedSkill};
+use loopd_proto::run_scope::{RunLimits, RunScope, ScopedSkill};
 use loopd_proto::session::Mode;
 
-use super::command_subagent::SubagentCommand;
+use super::command_subagent::{self, SubagentCommand};
 use super::discover::shown;
 use crate::discovery::skills::SkillPlace;
+use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use crate::skill::{SessionSkill, SkillView};
@@ -78,8 +79,10 @@ impl SkillCommand {
     /// Returns the message that loads the skill, or runs it in a sub-agent if its file wants that.
     pub(super) async fn run(
         &self,
+        context: &Context,
         session: &SessionHandle,
         input: &str,
+        limits: Option<RunLimits>,
     ) -> Result<Invoked, RpcError> {
         let definition = &self.skill.definition;
         let typed = format!("/{} {input}", self.name).trim_end().to_owned();
@@ -101,6 +104,7 @@ impl SkillCommand {
                     Execution::Background
                 }),
                 answers_person: waits,
+                command: Some(command_subagent::begin(context, limits)),
                 ..SubagentOrder::of_skill(agent.clone(), scoped)
             };
             let command = SubagentCommand {

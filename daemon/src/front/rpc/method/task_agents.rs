@@ -48,6 +48,7 @@ pub(super) async fn start_agent(
             todo: None,
             tools: None,
             answers_person: false,
+            command: None,
             skill: None,
         })
         .await

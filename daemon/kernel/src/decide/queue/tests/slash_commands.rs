@@ -1,6 +1,6 @@
 //! Slash commands wait in the queue. They run one at a time, in clients or in the daemon.
 
-use crate::command::{Command, CommandOutcome, CommandRunner};
+use crate::command::{Command, CommandOutcome, CommandRunner, QueuedLine};
 use crate::decide::tests::prelude::*;
 
 #[test]
@@ -15,6 +15,7 @@ fn a_slash_command_goes_to_the_clients_when_the_session_is_idle() {
         store loopd.taken ids=[#1]
         tell pending_messages.modified
         tell command.queued requestId=#2 command=/deploy
+        do run /deploy
         now running /deploy
         ",
     );
@@ -82,6 +83,7 @@ fn after_a_slash_command_the_next_item_is_taken() {
         store loopd.taken ids=[c2]
         tell pending_messages.modified
         tell command.queued requestId=r-c2 command=/deploy
+        do run /deploy
         now running /deploy
         ",
     );
@@ -208,6 +210,7 @@ fn the_queue_goes_past_a_slash_command_that_nobody_runs_any_more() {
         store loopd.taken ids=[c1]
         tell pending_messages.modified
         tell command.queued requestId=r-c1 command=\"/deploy now\"
+        do run /deploy now
         now running /deploy now queue=[m2]
         ",
     );
@@ -251,10 +254,13 @@ fn ran(outcome: Result<CommandOutcome, String>) -> Command {
 fn a_command_of_the_daemon_is_not_offered_to_clients() {
     check(
         &idle(),
-        || Command::EnqueueCommand {
-            command: "/plan it".to_owned(),
-            runner: CommandRunner::Daemon,
-            sender: None,
+        || {
+            Command::EnqueueCommand(QueuedLine {
+                command: "/plan it".to_owned(),
+                runner: CommandRunner::Daemon,
+                sender: None,
+                display_text: None,
+            })
         },
         "
         answer yes

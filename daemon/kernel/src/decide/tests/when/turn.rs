@@ -8,7 +8,7 @@ use serde_json::json;
 use super::data;
 use crate::command::{
     AbortRequest, AbortWaiting, Command, CommandRunner, ModelFailure, ModelReplied, Prepared,
-    PreparedMessage, Send, SendPlace,
+    PreparedMessage, QueuedLine, Send, SendPlace,
 };
 use crate::model::{AssistantTurn, Finish, ModelReply, ToolCall, Usage};
 use crate::state::TurnKey;
@@ -79,11 +79,12 @@ impl Send {
 }
 
 pub(crate) fn slash_command(text: &str) -> Command {
-    Command::EnqueueCommand {
+    Command::EnqueueCommand(QueuedLine {
         command: text.to_owned(),
         runner: CommandRunner::Clients,
         sender: None,
-    }
+        display_text: None,
+    })
 }
 
 /// A client ran a slash command, and the queue continues.
