@@ -100,13 +100,14 @@ async fn a_long_session_never_overflows_and_never_forgets() {
     let daemon = Daemon::with(script.await.forgetful()).await;
     let lines = (1..=80).map(|line| format!("line {line} of some words about parsers\n"));
     std::fs::write(daemon.file("notes.txt"), lines.collect::<String>()).unwrap();
-    let skill = daemon.file(".github/skills/naming");
+    let skill = daemon.file("lib/naming");
     std::fs::create_dir_all(&skill).unwrap();
     let text = "---\nname: naming\ndescription: how to name things\n---\nKeep names short.\n";
     std::fs::write(skill.join("SKILL.md"), text).unwrap();
     let options = json!({
         "modelCapabilities": {"limits": {"max_context_window_tokens": WINDOW}},
         "availableTools": ["view", "todowrite", "skill", "bash"],
+        "skillDirectories": ["lib"],
         "systemMessage": {"mode": "replace", "content": "You are an agent in a test."},
     });
     let mut session = daemon.client().create(options).await;

@@ -52,6 +52,8 @@ impl Work {
             | Effect::CancelTurn
             | Effect::AwaitProvider { .. }
             | Effect::KeepOutputs { .. }
+            | Effect::Summarise(_)
+            | Effect::CancelSummary
             | Effect::AskClients(_)
             | Effect::Withdraw(_)
             | Effect::Resolve { .. }

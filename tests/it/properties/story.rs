@@ -108,6 +108,8 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::CancelTurn
         | Effect::AwaitProvider { .. }
         | Effect::KeepOutputs { .. }
+        | Effect::Summarise(_)
+        | Effect::CancelSummary
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
         | Effect::PartDecided { .. }

@@ -107,6 +107,17 @@ impl World {
             fleet_todos: 1_000,
             provider_waits: loopd_kernel::decide::provider_wait::ProviderWaits::NONE,
             hooks: loopd_kernel::hook::HookNeeds::NONE,
+            next_request: &|| loopd_kernel::command::RequestFacts {
+                model: "gpt".to_owned(),
+                window: loopd_kernel::context_window::ContextWindow {
+                    limit: 10_000,
+                    output: None,
+                },
+                rules: loopd_kernel::context_window::RoomRules::default(),
+                size: loopd_kernel::context_size::RequestSize::default(),
+                factor: 1.0,
+                overflowed: false,
+            },
             ids: &mut fresh,
         };
         let decision = match decide(&self.state, command, &mut env) {

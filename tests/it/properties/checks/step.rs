@@ -87,6 +87,11 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
             let turn = after.turn_named(turn);
             turn.is_some_and(|it| it.waits_until() == Some(*until))
         }
+        Effect::Summarise(id) => {
+            let running = after.compaction.running.as_ref();
+            running.is_some_and(|running| running.id == *id)
+        }
+        Effect::CancelSummary => after.compaction.running.is_none(),
         Effect::KeepOutputs { turn, .. } => {
             let turn = after.turn_named(turn);
             turn.is_some_and(|it| it.stage == Stage::MakingRoom && !it.aborting)
