@@ -4,6 +4,16 @@ use loopd_tests::{Daemon, Gate, Script, Turn, within};
 use serde_json::{Value, json};
 
 #[tokio::test]
+async fn it_looks_for_damage_in_its_database() {
+    let daemon = Daemon::playing([Turn::any().says("hi")]).await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("hello").await;
+    let found = daemon.client().call("loopd.databaseCheck", json!({})).await;
+    assert_eq!(found, json!({"damage": [], "complete": true}));
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn it_tells_who_is_connected_and_what_its_sessions_do() {
     let gate = Gate::new();
     let script = Script::play([Turn::user("go").held_by(&gate).says("gone")]).await;
