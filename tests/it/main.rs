@@ -92,7 +92,6 @@ mod settings_rules;
 mod shell_policy;
 mod shells;
 mod silent_strangers;
-mod skill_files;
 mod skills;
 mod slow_reader;
 mod stopped_by_users;
