@@ -327,17 +327,17 @@ impl Inner {
         let mut copied = self.baseline.root();
         let mut is_cut = false;
         if copied.is_some() {
+            let begun = &self.overrun;
             match self
                 .baseline
-                .compare(&self.overlay, ran.map(|_| &self.objects))
+                .compare(&self.overlay, &self.objects, ran.is_some(), begun)
             {
                 Ok(found) => {
                     let found = found.unwrap_or_default();
                     let is_worn = found.is_worn;
                     is_cut = found.extent.cut;
-                    if let Some(turn) = ran {
-                        self.record_commands(turn, found);
-                    }
+                    // Without earlier commands it is what one did that has begun meanwhile.
+                    self.record_commands(ran.unwrap_or_else(|| self.turn()), found);
                     if is_worn {
                         self.baseline.remove();
                         copied = None;

@@ -519,3 +519,37 @@ async fn in_a_workspace_that_is_not_whole_what_a_command_changed_is_named() {
     let named = missed(&place, 9);
     assert!(named.contains(&(place.path("later"), why)), "{named:?}");
 }
+
+#[tokio::test]
+async fn what_a_command_changes_while_the_workspace_is_compared_is_not_taken_for_outside_changes() {
+    let place = Place::new(BOUNDS);
+    let inner = place.captures.inner.clone().unwrap();
+    std::fs::write(place.path("a"), "before").unwrap();
+    place.captures.turn_began(Seq(5));
+    place.captures.settle(place.workspace()).await;
+    tick(&place);
+    // A command has begun, and the comparison finds what it did so far.
+    std::fs::write(place.path("a"), "after").unwrap();
+    let begun = AtomicBool::new(true);
+    let found = inner
+        .baseline
+        .compare(&inner.overlay, &inner.objects, false, &begun);
+    let found = found.unwrap().unwrap();
+    let paths: Vec<PathBuf> = found.changes.into_iter().map(|it| it.path).collect();
+    assert_eq!(paths, [place.path("a")]);
+    // What it makes later is new.
+    std::fs::write(place.path("made"), "made").unwrap();
+    let found = inner
+        .baseline
+        .compare(&inner.overlay, &inner.objects, true, &begun);
+    let found = found.unwrap().unwrap();
+    let paths: Vec<PathBuf> = found.changes.into_iter().map(|it| it.path).collect();
+    assert_eq!((paths, found.missed), (vec![place.path("made")], vec![]));
+    // Without a command it is what others did.
+    std::fs::write(place.path("a"), "of a person").unwrap();
+    let quiet = AtomicBool::new(false);
+    let found = inner
+        .baseline
+        .compare(&inner.overlay, &inner.objects, false, &quiet);
+    assert!(found.unwrap().unwrap().changes.is_empty());
+}

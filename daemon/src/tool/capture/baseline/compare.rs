@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -96,12 +97,15 @@ struct Candidate {
 }
 
 impl Baseline {
-    /// Compares the workspace with the copy; `None` without a copy. With a place for contents, what
-    /// changed is returned; without one it counts as changed by others, and only the copy changes.
+    /// Compares the workspace with the copy; `None` without a copy. After commands, what changed is
+    /// returned. Without commands it counts as changed by others, and only the copy changes, until
+    /// `begun` says that a command has begun.
     pub(in crate::tool::capture) fn compare(
         &self,
         overlay: &Mutex<Overlay>,
-        objects: Option<&Objects>,
+        objects: &Objects,
+        after_commands: bool,
+        begun: &AtomicBool,
     ) -> Result<Option<Differences>, DiskError> {
         let Some(mut index) = self.load() else {
             return Ok(None);
@@ -130,9 +134,9 @@ impl Baseline {
             drop(overlay);
             // What was not captured may have changed although it is still the same kind of thing.
             let is_plain = !matches!(known.state, FileState::Unknown | FileState::Link);
-            if let Some(objects) = objects
-                && (known.state != found.state || !is_plain)
-            {
+            // Looked at after the file was read: if no command had begun, none has changed it.
+            let is_told = after_commands || begun.load(Ordering::Acquire);
+            if is_told && (known.state != found.state || !is_plain) {
                 differences.add(path.clone(), &known, &found, candidate.new, objects)?;
             }
             let entry = self.indexed(&path, found, &mut pack, now)?;
@@ -156,7 +160,12 @@ impl Baseline {
         drop(overlay);
         pack.flush()?;
         index.packed = pack.length;
-        index.made_ns = pack.next_tick()?;
+        index.made_ns = if begun.load(Ordering::Acquire) {
+            // What the command makes from now on, or made since the folder was listed, is new.
+            now - 1
+        } else {
+            pack.next_tick()?
+        };
         self.save(&index)?;
         differences.is_worn = pack.length > self.bounds.baseline_bytes.saturating_mul(2);
         differences.extent = index.extent();
