@@ -34,6 +34,15 @@ pub(super) struct AuthorizationServer {
     pub(super) names_itself: bool,
 }
 
+/// What an authorization server has to call itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Issuer {
+    /// As it was named.
+    Named,
+    /// Nobody named it: any name on the host of the server.
+    OnHost,
+}
+
 /// Looks for the authorization server of a server.
 pub(super) async fn discover(
     http: &dyn HttpPort,
@@ -52,7 +61,7 @@ pub(super) async fn discover(
     let mut last = None;
     for issuer in named.iter().take(MOST_SERVERS) {
         let found = match address::checked(issuer, server) {
-            Ok(url) => of_issuer(http, issuer, &url, server).await,
+            Ok(url) => of_issuer(http, issuer, &url, server, Issuer::Named).await,
             Err(error) => Err(error),
         };
         match found {
@@ -147,6 +156,7 @@ async fn of_issuer(
     issuer: &str,
     url: &Url,
     server: &Url,
+    expected: Issuer,
 ) -> Result<Option<AuthorizationServer>, OauthError> {
     let path = url.path().trim_end_matches('/');
     let mut paths = vec![
@@ -163,7 +173,7 @@ async fn of_issuer(
         if let Some(described) = web::describe(http, &place, server).await?
             && described.contains_key("token_endpoint")
         {
-            return read(&described, issuer, server).map(Some);
+            return read(&described, issuer, server, expected).map(Some);
         }
     }
     Ok(None)
@@ -178,7 +188,7 @@ async fn of_origin(http: &dyn HttpPort, server: &Url) -> Result<AuthorizationSer
     base.set_fragment(None);
     let issuer = base.origin().ascii_serialization();
     address::checked(base.as_str(), server)?;
-    if let Some(found) = of_issuer(http, &issuer, &base, server).await? {
+    if let Some(found) = of_issuer(http, &issuer, &base, server, Issuer::OnHost).await? {
         return Ok(found);
     }
     let at = |path: &str| {
@@ -202,10 +212,15 @@ fn read(
     described: &Map<String, Value>,
     issuer: &str,
     server: &Url,
+    expected: Issuer,
 ) -> Result<AuthorizationServer, OauthError> {
     let named = text(described, "issuer").unwrap_or_default();
     // A description that somebody else wrote must not pass for this one.
-    if named.trim_end_matches('/') != issuer.trim_end_matches('/') {
+    let is_right = match expected {
+        Issuer::Named => named.trim_end_matches('/') == issuer.trim_end_matches('/'),
+        Issuer::OnHost => Url::parse(&named).is_ok_and(|url| url.origin() == server.origin()),
+    };
+    if !is_right {
         return Err(OauthError::Unusable(format!(
             "the authorization server {issuer} calls itself {named:?}"
         )));
