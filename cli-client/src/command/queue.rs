@@ -141,6 +141,7 @@ async fn change(app: &App, session: &Session, what: QueueVerb) -> anyhow::Result
                 let params = EnqueueParams {
                     session_id: session.id().clone(),
                     command,
+                    display_text: None,
                 };
                 session.call::<CommandsEnqueue>(&params).await?;
             }

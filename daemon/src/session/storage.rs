@@ -395,7 +395,7 @@ impl Actor {
             // The log was deleted; the next commit says so.
             Ok(None) => {}
             Err(error) => {
-                self.note_failure(&error);
+                self.note_failure(&error, Follows::Kept);
                 self.storage.unread = Some(error);
             }
         }

@@ -61,6 +61,7 @@ impl Actor {
                 tools: self.toolset().specs(),
                 delivery: Delivery::Whole,
                 reasoning_effort: self.effort_in_force(),
+                reasoning_summary: None,
                 max_output_tokens: Some(output),
                 tool_use: ToolUse::Forbidden,
                 headers: self.running.headers(),
