@@ -280,7 +280,7 @@ fn the_turn_that_waited_goes_on() {
         || Command::StopCompaction(StoppedCompactions::Automatic),
         "
         answer yes
-        store session.compaction_complete false threshold "It was cancelled."
+        store session.compaction_complete false threshold \"It was cancelled.\"
         do cancel summary
         do call model i/1
         now turn i/1 model called
@@ -297,7 +297,7 @@ fn an_abort_ends_the_compaction_that_the_turn_waits_for_and_no_other() {
         answer yes
         store abort reason=user_initiated
         do cancel turn
-        store session.compaction_complete false threshold "The turn that waited for it was aborted."
+        store session.compaction_complete false threshold \"The turn that waited for it was aborted.\"
         do cancel summary
         store assistant.turn_end turnId=1
         store loopd.loop_ended outcome=aborted

@@ -84,7 +84,8 @@ fn no_turn_waits_without_an_end_or_too_long() {
         let then = format!("tell model.call_failure top_level {kind} code=down{FAILS}");
         let then = if kind == "context_limit" {
             // Nothing can be compacted yet, and the error says so.
-            let told = "\"no answer (There is nothing in the conversation that a summary could rep…\"";
+            let told =
+                "\"no answer (There is nothing in the conversation that a summary could rep…\"";
             then.replace("\"no answer\"", told)
         } else {
             then
