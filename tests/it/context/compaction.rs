@@ -237,9 +237,11 @@ async fn a_request_that_is_too_long_is_sent_again_after_a_compaction() {
     let mut session = daemon.client().create(window(100_000)).await;
     session.ask("first question").await;
     session.ask("second question").await;
-    let answer = session.ask("third question").await;
-    assert!(answer.to_string().contains("a town"), "{answer}");
-    let complete = session.next("session.compaction_complete").await;
+    session.ask("third question").await;
+    let events = session.events();
+    let mut events = events.iter();
+    let complete = events.find(|event| event["type"] == "session.compaction_complete");
+    let complete = complete.unwrap();
     assert_eq!(complete["data"]["trigger"], "context_limit_retry");
     let text = all(&daemon.script().last_request());
     assert!(
@@ -344,7 +346,7 @@ async fn wherever_the_daemon_is_killed_the_history_is_as_before_or_compacted() {
     let builder = Daemon::builder().script(talking().await);
     let daemon = builder.commits(&commits).start().await;
     let mut session = daemon.client().create(early(0.001, 0.9)).await;
-    for number in 1..=6 {
+    for number in 1..=9 {
         session.ask(&format!("question {number}")).await;
     }
     session.call(COMPACT, json!({})).await;

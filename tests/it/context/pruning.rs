@@ -9,10 +9,16 @@ use super::window;
 /// How many times the model looks at the file.
 const LOOKS: usize = 24;
 
+/// How a request for a summary begins.
+const SUMMARY: &str = "Please create a detailed summary";
+
 /// A model that looks at a file again and again, and says something at the end.
 async fn looking() -> Script {
     let mut looks = 0;
-    Script::answering(move |_| {
+    Script::answering(move |request| {
+        if request.last_user_text().starts_with(SUMMARY) {
+            return Turn::any().fails(400, "no summaries here");
+        }
         looks += 1;
         if looks > LOOKS {
             return Turn::any().says("seen enough");
@@ -59,7 +65,8 @@ async fn old_results_are_shortened_in_steps_and_the_whole_is_in_a_file() {
     session.approve_all().await;
     session.ask("look").await;
 
-    let requests = daemon.script().requests();
+    let mut requests = daemon.script().requests();
+    requests.retain(|request| !request.last_user_text().starts_with(SUMMARY));
     let last = results(requests.last().unwrap());
     assert_eq!(last.len(), LOOKS);
     let short = last.iter().filter(|result| is_short(result)).count();

@@ -215,7 +215,7 @@ fn a_summary_takes_the_place_of_what_it_summarises() {
         "
         store loopd.compacted 8
         store session.compaction_complete true threshold removed=1
-        now turn i/1 no calls
+        now turn i/1 []
         ",
     );
     let mut state = given.state();
@@ -280,7 +280,7 @@ fn the_turn_that_waited_goes_on() {
         || Command::StopCompaction(StoppedCompactions::Automatic),
         "
         answer yes
-        store session.compaction_complete false threshold It was cancelled.
+        store session.compaction_complete false threshold \"It was cancelled.\"
         do cancel summary
         do call model i/1
         now turn i/1 model called
@@ -297,7 +297,7 @@ fn an_abort_ends_the_compaction_that_the_turn_waits_for_and_no_other() {
         answer yes
         store abort reason=user_initiated
         do cancel turn
-        store session.compaction_complete false threshold The turn that waited for it was aborted.
+        store session.compaction_complete false threshold \"The turn that waited for it was aborted.\"
         do cancel summary
         store assistant.turn_end turnId=1
         store loopd.loop_ended outcome=aborted
@@ -430,7 +430,7 @@ fn a_request_that_is_too_long_is_sent_again_after_a_compaction_once() {
         &talked(3_000),
         too_long,
         "
-        tell model.call_failure top_level context_limit
+        tell model.call_failure top_level context_limit code=down
         store session.compaction_start context_limit_retry tokens=4010
         store loopd.compacting #1 8 context_limit_retry
         do summarise #1
