@@ -168,7 +168,7 @@ pub enum Changed {
 pub struct Messages {
     /// Set if the session is that of a sub-agent: its own events have this id.
     agent: Option<String>,
-    messages: VecDeque<Message>,
+    all: VecDeque<Message>,
     /// The message of the running turn.
     open: Option<String>,
     /// A compaction that has begun.
@@ -215,19 +215,19 @@ impl Messages {
             agent,
             open: open.map(|message| message.id.clone()),
             compacting: compacting.map(|message| message.id.clone()),
-            messages,
+            all: messages,
             ..Self::default()
         }
     }
 
     /// Returns the messages, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Message> + ExactSizeIterator {
-        self.messages.iter()
+        self.all.iter()
     }
 
     /// Returns the messages as `loopd.messages` would list them.
     pub fn stored(&self) -> Vec<Message> {
-        let stored = self.messages.iter().cloned().map(|mut message| {
+        let stored = self.all.iter().cloned().map(|mut message| {
             message.parts.retain(|part| !part.transient);
             for part in &mut message.parts {
                 if let PartContent::Tool(tool) = &mut part.content {
@@ -241,8 +241,8 @@ impl Messages {
 
     /// Forgets the oldest messages until so many are left.
     pub fn keep_newest(&mut self, count: usize) {
-        while self.messages.len() > count {
-            let left_out = self.messages.pop_front();
+        while self.all.len() > count {
+            let left_out = self.all.pop_front();
             self.left_out(left_out);
             self.is_shortened = true;
         }
@@ -250,7 +250,7 @@ impl Messages {
 
     /// Forgets the newest message.
     pub fn drop_newest(&mut self) {
-        let left_out = self.messages.pop_back();
+        let left_out = self.all.pop_back();
         self.left_out(left_out);
         self.has_more = true;
     }
@@ -286,5 +286,9 @@ impl Messages {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed step fails the test"
+)]
 mod tests;

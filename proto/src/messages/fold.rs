@@ -128,7 +128,7 @@ impl Messages {
             return Changed::Nothing;
         }
         let id = message.id.clone();
-        self.messages.push_back(message);
+        self.all.push_back(message);
         Changed::Message(id)
     }
 
@@ -185,7 +185,7 @@ impl Messages {
         let Some(open) = &self.open else {
             return Changed::Nothing;
         };
-        let mut newest = self.messages.iter_mut().rev();
+        let mut newest = self.all.iter_mut().rev();
         match newest.find(|message| message.id == *open) {
             Some(message) => {
                 change(message);
@@ -307,7 +307,7 @@ impl Messages {
             summary: event.owned("summaryContent"),
         };
         let begun = self.compacting.take();
-        let mut newest = self.messages.iter_mut().rev();
+        let mut newest = self.all.iter_mut().rev();
         let Some(message) = newest.find(|message| begun.as_ref() == Some(&message.id)) else {
             return if begun.is_some() {
                 Changed::Nothing
@@ -324,12 +324,12 @@ impl Messages {
 
     fn rewound(&mut self, event: &Fields<'_>) -> Changed {
         let to = event.text("upToEventId").unwrap_or_default();
-        let found = self.messages.iter().position(|message| message.id == to);
+        let found = self.all.iter().position(|message| message.id == to);
         let restored = event.data.get("eventsRestored").and_then(Value::as_u64);
         let (Some(at), None | Some(0)) = (found, restored) else {
             return Changed::ListAgain;
         };
-        self.messages.truncate(at);
+        self.all.truncate(at);
         self.open = None;
         self.compacting = None;
         Changed::TakenBack(to.to_owned())

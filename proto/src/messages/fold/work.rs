@@ -70,7 +70,7 @@ impl Messages {
         let Some(call) = event.text("toolCallId") else {
             return Changed::Nothing;
         };
-        for message in self.messages.iter_mut().rev() {
+        for message in self.all.iter_mut().rev() {
             for part in &mut message.parts {
                 if let PartContent::Tool(tool) = &mut part.content
                     && tool.call_id == call
@@ -104,7 +104,7 @@ impl Messages {
             agent_id: event.agent.map(str::to_owned),
             call_id: call.clone(),
         });
-        for message in self.messages.iter_mut().rev() {
+        for message in self.all.iter_mut().rev() {
             let mut parts = message.parts.iter();
             let asked = parts.any(
                 |part| matches!(&part.content, PartContent::Tool(tool) if tool.call_id == call),
@@ -131,7 +131,7 @@ impl Messages {
             _ if event.data.get("cancelled") == Some(&Value::Bool(true)) => WorkStatus::Cancelled,
             _ => WorkStatus::Completed,
         };
-        for message in self.messages.iter_mut().rev() {
+        for message in self.all.iter_mut().rev() {
             for part in message.parts.iter_mut().rev() {
                 if let PartContent::Subtask(subtask) = &mut part.content
                     && subtask.call_id == call
