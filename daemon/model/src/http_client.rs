@@ -131,6 +131,12 @@ impl HttpClient {
         }
     }
 
+    /// Returns a client with the same settings and connections of its own, which end with it.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self::new(self.inner.settings.clone())
+    }
+
     async fn pool_for(&self, scheme: &str) -> Result<&reqwest::Client, ProviderError> {
         let trust = self.inner.settings.trust_for(scheme);
         let pool = match trust {

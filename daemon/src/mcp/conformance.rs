@@ -148,8 +148,10 @@ fn arguments(schema: &Value) -> Map<String, Value> {
     let fields = fields.into_iter().flatten();
     fields
         .map(|(name, field)| {
+            if let Some(default) = field.get("default") {
+                return (name.clone(), default.clone());
+            }
             let value = match field.get("type").and_then(Value::as_str) {
-                _ if field.get("default").is_some() => field["default"].clone(),
                 Some("integer" | "number") => json!(5),
                 Some("boolean") => json!(true),
                 Some("array") => json!([]),

@@ -226,7 +226,7 @@ impl McpLookup {
                 processes: self.services.processes.clone(),
                 session: self.session.clone(),
             }),
-            http: Arc::new(LaunchWeb(Arc::new(self.launch.http.clone()))),
+            http: Arc::new(LaunchWeb(Arc::new(self.launch.http.apart()))),
             session: self.port.clone(),
         };
         Host::new(

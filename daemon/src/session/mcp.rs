@@ -334,7 +334,7 @@ impl Actor {
     /// Returns what makes the tokens of servers.
     fn token_source(&self, launch: &Arc<Launch>) -> TokensOf {
         let (mailbox, services) = (self.mailbox.clone(), self.services.clone());
-        let http: Arc<dyn HttpPort> = Arc::new(LaunchWeb(Arc::new(launch.http.clone())));
+        let http: Arc<dyn HttpPort> = Arc::new(LaunchWeb(Arc::new(launch.http.apart())));
         Arc::new(move |config| SessionTokens::of(config, &mailbox, &services, http.clone()))
     }
 

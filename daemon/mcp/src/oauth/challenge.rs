@@ -43,13 +43,12 @@ fn parameters(header: &str) -> Vec<(&str, String)> {
         let (before, after) = rest.split_at(at);
         let name = before.rsplit([' ', ',', '\t']).next().unwrap_or_default();
         let after = after.get(1..).unwrap_or_default();
-        let (value, left) = match after.strip_prefix('"') {
-            Some(quoted) => unquoted(quoted),
-            None => {
-                let end = after.find([',', ' ', '\t']).unwrap_or(after.len());
-                let (value, left) = after.split_at(end);
-                (value.to_owned(), left)
-            }
+        let (value, left) = if let Some(quoted) = after.strip_prefix('"') {
+            unquoted(quoted)
+        } else {
+            let end = after.find([',', ' ', '\t']).unwrap_or(after.len());
+            let (value, left) = after.split_at(end);
+            (value.to_owned(), left)
         };
         found.push((name, value));
         rest = left;

@@ -165,8 +165,9 @@ async fn register(
         "token_endpoint_auth_method": wanted.name(),
         "application_type": "native",
     });
-    if !as_what.scopes.is_empty() {
-        said["scope"] = Value::String(as_what.scopes.join(" "));
+    if let Some(said) = said.as_object_mut().filter(|_| !as_what.scopes.is_empty()) {
+        let scope = Value::String(as_what.scopes.join(" "));
+        said.insert("scope".to_owned(), scope);
     }
     let answer = web::post_json(http, endpoint, &said).await?;
     let answered = answer.object().unwrap_or_default();

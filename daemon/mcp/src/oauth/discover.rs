@@ -287,7 +287,7 @@ mod tests {
     fn descriptions_are_looked_for_at_the_path_and_at_the_host() {
         let places = |server: &str| {
             let places = well_known(&Url::parse(server).unwrap(), "x");
-            places.iter().map(|it| it.to_string()).collect::<Vec<_>>()
+            places.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let both = [
             "https://a.example/.well-known/x/mcp",
