@@ -95,6 +95,16 @@ impl Compaction {
         });
     }
 
+    /// Goes back to what was before an event that a rewind took back. Whether a compaction is running is
+    /// as it is: the rewind waited for its end.
+    pub(crate) fn take_back(&mut self, before: Self) {
+        *self = Self {
+            running: self.running.take(),
+            turn_waits: self.turn_waits,
+            ..before
+        };
+    }
+
     /// Keeps what a person wrote.
     pub(crate) fn prompted(&mut self, seq: Seq, message: &UserMessage) {
         let text = message.transformed_content.as_ref();

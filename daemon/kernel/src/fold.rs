@@ -12,6 +12,7 @@ use loopd_proto::id::{EventId, Seq, SessionId};
 
 use super::answer_cut::AnswerCut;
 use super::apply::apply;
+use super::compaction::Compaction;
 use super::history::History;
 use super::rewind::{HiddenRange, Rewinds, counts};
 use super::skills::ActiveSkill;
@@ -65,6 +66,7 @@ struct Conversation {
     answer_cut: Option<AnswerCut>,
     loaded_skills: Vec<ActiveSkill>,
     unanswered: VecDeque<UnansweredPermission>,
+    compaction: Compaction,
 }
 
 impl Conversation {
@@ -78,6 +80,7 @@ impl Conversation {
             // These stay for the event: what it does depends on them.
             loaded_skills: state.skills.loaded().to_vec(),
             unanswered: state.unanswered.clone(),
+            compaction: state.compaction.clone(),
         }
     }
 
@@ -89,6 +92,7 @@ impl Conversation {
         state.answer_cut = self.answer_cut;
         state.skills.put_back(self.loaded_skills);
         state.unanswered = self.unanswered;
+        state.compaction.take_back(self.compaction);
     }
 }
 

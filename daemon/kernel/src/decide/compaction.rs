@@ -16,7 +16,7 @@ use crate::command::{
 };
 use crate::compaction::RunningCompaction;
 use crate::context_size::scaled;
-use crate::state::{Stage, State, Turn, TurnKey};
+use crate::state::{Phase, Stage, State, Turn, TurnKey};
 use crate::{texts, tokens};
 
 /// The kind of failure that says that a request is too long for its model.
@@ -30,6 +30,9 @@ pub(super) fn compact(
 ) -> Result<Decision, Refusal> {
     if state.compaction.running.is_some() {
         return Err(Refusal::CompactionRunning);
+    }
+    if matches!(state.phase, Phase::Rewinding(_)) {
+        return Err(Refusal::Rewinding);
     }
     let facts = (env.next_request)();
     let Some(through) = state.compactable(facts.own_limit()) else {

@@ -79,6 +79,9 @@ pub fn work_in_the_way(state: &State) -> Option<String> {
         Phase::Commanding(command) => work.push(format!("the slash command {}", command.command)),
         Phase::Rewinding(_) => work.push("another rewind".to_owned()),
     }
+    if state.compaction.running.is_some() {
+        work.push("a compaction (session.history.cancelBackgroundCompaction)".to_owned());
+    }
     if state.has_fleet_at_work() {
         work.push("a fleet (loopd.fleetStop)".to_owned());
     }

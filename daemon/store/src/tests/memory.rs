@@ -286,7 +286,7 @@ impl Store for MemoryStore {
             complete: true,
             ..crate::StoreCheck::default()
         };
-        self.look(move |_| Ok(nothing))
+        self.look(move |_| nothing)
     }
 
     fn close(&self) -> StoreFuture<()> {
