@@ -179,7 +179,7 @@ async fn an_edited_message_stays_a_message_and_that_of_a_command_keeps_its_text(
     for empty in ["", " \n"] {
         let refused = other.refused(method, edit("m-2", empty)).await;
         assert!(
-            refused.message.starts_with("prompt: it is empty"),
+            refused.message.contains(": prompt: it is empty"),
             "{}",
             refused.message
         );

@@ -34,12 +34,14 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
             let home = home(&paths.home);
             let has_home = !matches!(home, Fail(_));
             findings.push(("home", home));
+            // Before a daemon is started to look through the data.
+            let daemon = daemon(app, &paths).await;
             if has_home {
                 findings.extend(disk::check(&paths.home).map(|finding| ("disk", finding)));
                 findings.push(("data", database::check(app, &paths.home).await));
             }
             findings.push(("loopd", program(&paths)));
-            findings.extend(daemon(app, &paths).await);
+            findings.extend(daemon);
         }
     }
     findings.extend(config(app).await.map(|finding| ("config", finding)));

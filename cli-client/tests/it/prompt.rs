@@ -91,7 +91,7 @@ fn what_a_rule_asks_about_can_be_approved_for_the_session() {
     chat.read_until("> ");
     chat.types("run touch made\r");
     chat.read_until("a rule in settings asks about it: shell(touch:*)");
-    chat.read_until("yes, always in this session for exactly this, or no? [y/a/n] ");
+    chat.read_until("yes, always in this session for exactly this, or no (and why)? [y/a/n] ");
     chat.types("a\r");
     chat.read_until("Done.");
     chat.read_until("> ");

@@ -94,7 +94,9 @@ fn a_person_decides_about_permissions() {
     let home = Home::new();
     let mut yes = OnTerminal::start(home.command(&["run touch made"]));
     yes.read_until("run `touch made`");
+    yes.read_until("[y/a/n] ");
     yes.types("what?\n");
+    yes.read_until("that is no answer");
     yes.read_until("[y/a/n] ");
     yes.types("y\n");
     yes.read_until("Done.");

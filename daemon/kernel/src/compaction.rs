@@ -164,7 +164,10 @@ pub fn protection(state: &State, facts: &RequestFacts) -> Protection {
     let blocking_at = rules.blocking_at(window);
     // What the conversation does not take cannot be won by a summary of it.
     let helps = size.system + size.tools < blocking_at;
-    let blocks = helps && (size.total() >= blocking_at || facts.overflowed);
+    // What the last call used says nothing if most of it does not come again: arguments over their limit
+    // are not kept, and old results are shortened.
+    let overflowed = facts.overflowed && size.total() >= rules.background_at(window) / 2;
+    let blocks = helps && (size.total() >= blocking_at || overflowed);
     if state.compaction.running.is_some() {
         return if blocks {
             Protection::AfterRunning

@@ -93,7 +93,11 @@ fn instructions_name_the_files_they_apply_to() {
     );
     write(&app, ".github/instructions/notes.md", "not one");
     let found = instructions::discover(&instructions::places(None, &[app]));
-    assert_eq!(found.problems, []);
+    let problems: Vec<_> = found.problems.iter().map(|it| it.what.as_str()).collect();
+    assert_eq!(
+        problems,
+        ["is not used: the name of the file does not end in .instructions.md"]
+    );
     let told: Vec<_> = found
         .items
         .iter()

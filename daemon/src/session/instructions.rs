@@ -125,7 +125,6 @@ impl Actor {
     /// Reads the files again whose instructions the conversation has, as a text for the conversation
     /// after a compaction: what follows must not depend on what a summary made of them. The
     /// instructions of the system message are read again with the next message. `None` if there are none.
-    #[expect(dead_code, reason = "compaction is its caller")]
     pub(super) fn instructions_again(
         &self,
     ) -> impl Future<Output = Option<String>> + Send + 'static + use<> {

@@ -16,7 +16,7 @@ const WINDOW: u64 = 16_000;
 const FACTOR: f64 = 1.15;
 
 /// What has to be in every request after the first few.
-const FACTS: [&str; 2] = ["write the parser", "Keep names short"];
+const FACTS: [&str; 3] = ["write the parser", "Keep names short", "sleep 3600"];
 
 #[derive(Default)]
 struct Seen {
@@ -85,6 +85,10 @@ async fn a_long_session_never_overflows_and_never_forgets() {
             1 => answer.calls([call(&id, "todowrite", json!({"todos": [
                 {"id": "t1", "content": "write the parser", "status": "in_progress", "priority": "high"},
             ]}))]),
+            2 => {
+                let wait = json!({"command": "sleep 3600", "mode": "async", "shellId": "server"});
+                answer.calls([call(&id, "bash", wait)])
+            }
             3 => answer.calls([call(&id, "skill", json!({"skill": "naming"}))]),
             turn if turn > most => answer.says("done"),
             turn => {
@@ -103,7 +107,7 @@ async fn a_long_session_never_overflows_and_never_forgets() {
     std::fs::write(skill.join("SKILL.md"), text).unwrap();
     let options = json!({
         "modelCapabilities": {"limits": {"max_context_window_tokens": WINDOW}},
-        "availableTools": ["view", "todowrite", "skill"],
+        "availableTools": ["view", "todowrite", "skill", "bash"],
         "skillDirectories": ["lib"],
         "systemMessage": {"mode": "replace", "content": "You are an agent in a test."},
     });

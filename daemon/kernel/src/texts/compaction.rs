@@ -34,6 +34,10 @@ pub(crate) fn no_help(before: u64, after: u64) -> String {
     )
 }
 
+/// How the text begins that stands for what was summarised.
+pub(crate) const BEGIN: &str = "The earlier part of this conversation was summarised to free up room; the log of the session has all of \
+     it. What follows is what holds now.\n";
+
 /// What is said of a request that is too long although room was made.
 pub(crate) const STILL_TOO_LONG: &str = "(The conversation was compacted, or that failed, right before this call, so that it is not \
      compacted again. Switch to a model with a larger context, or start a new session.)";
@@ -78,6 +82,8 @@ pub(crate) fn prompt(instructions: &[String]) -> String {
 /// What is on disk and belongs to what the model reads after a compaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Surviving {
+    /// Instructions that the conversation has beside those of the system message, as models read them.
+    pub instructions: Option<String>,
     pub plan: Option<String>,
     /// The texts of active skills, the newest last, as models read them.
     pub skills: Vec<SurvivingSkill>,
@@ -100,10 +106,12 @@ pub(crate) fn replacement(
     summary: &str,
     limit: u64,
 ) -> String {
-    let mut text = String::from(
-        "The earlier part of this conversation was summarised to free up room; the log of the session has all of \
-         it. What follows is what holds now.\n",
-    );
+    let mut text = String::from(BEGIN);
+    // First, so that nothing that people or models wrote can be taken for it.
+    let instructions = disk.instructions.as_deref().unwrap_or_default();
+    if !instructions.is_empty() {
+        writeln!(text, "\n{instructions}").ok();
+    }
     let mut section = |tag: &str, body: &str| {
         if !body.trim().is_empty() {
             write!(text, "\n<{tag}>\n{}\n</{tag}>\n", body.trim_end()).ok();

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::history::Entry;
 use crate::model::Part;
 use crate::state::State;
+use crate::texts::compaction;
 
 /// How a text with instructions that follow begins.
 const BEGIN: &str = "<instructions_that_apply_now>\n";
@@ -54,9 +55,15 @@ fn given(state: &State) -> impl Iterator<Item = &str> {
         Entry::Assistant(_) | Entry::Result { .. } | Entry::Image { .. } => None,
     });
     let waiting = state.added_context.iter().map(String::as_str);
-    entries
-        .chain(waiting)
-        .filter(|text| text.starts_with(BEGIN))
+    entries.chain(waiting).filter_map(|text| {
+        // After a compaction they are the first part of what stands for the earlier messages.
+        let text = match text.strip_prefix(compaction::BEGIN) {
+            Some(rest) => rest.trim_start(),
+            None => text,
+        };
+        let given = text.strip_prefix(BEGIN)?;
+        Some(given.split_once(END).map_or(given, |(given, _)| given))
+    })
 }
 
 /// Returns whether the conversation has the instructions of a file.

@@ -74,10 +74,10 @@ fn names_in(line: &str) -> Vec<String> {
 
 /// Returns the commands of a line of a shell script, roughly.
 fn commands(line: &str) -> impl Iterator<Item = &str> {
-    let parts = line.split([';', '&', '|', '{']);
-    let parts = parts.map(str::trim_start);
+    let parts = line.split([';', '&', '|']);
+    let parts = parts.flat_map(|it| it.split(" { ")).map(str::trim_start);
     parts.map(|it| {
-        let words = ["then ", "do ", "else ", "! "];
+        let words = ["then ", "do ", "else ", "! ", "{ "];
         words
             .iter()
             .find_map(|word| it.strip_prefix(word))
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_a_line_loads() {
-        let table: [(&str, &[&str]); 17] = [
+        let table: [(&str, &[&str]); 19] = [
             ("source lib.sh", &["lib.sh"]),
             (". ./lib.sh", &["./lib.sh"]),
             (". \"$(dirname \"$0\")/lib.sh\"", &["lib.sh"]),
@@ -188,6 +188,8 @@ mod tests {
             ),
             ("if true; then . \"$DIR\"/lib.sh; fi", &["lib.sh"]),
             ("[ -f x ] && source x", &["x"]),
+            ("load() { . lib.sh; }", &["lib.sh"]),
+            ("{ . lib.sh; }", &["lib.sh"]),
             ("echo x >> audit.log", &[]),
             ("cat rules.txt", &[]),
             ("import json, rules", &["json", "rules"]),

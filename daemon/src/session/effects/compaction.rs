@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use loopd_proto::event::compaction::CompactionTrigger;
 use loopd_proto::event::skill::{SkillInvoked, SkillTrigger};
 use loopd_proto::id::{RequestId, SessionId};
@@ -68,6 +70,7 @@ impl Actor {
             },
             disk: Disk {
                 session: self.state.id.clone(),
+                instructions: self.instructions_again().boxed(),
                 plan: self
                     .state
                     .plan_exists
@@ -136,6 +139,7 @@ struct SideCallSource {
 /// What of the disk survives a compaction.
 struct Disk {
     session: SessionId,
+    instructions: BoxFuture<'static, Option<String>>,
     plan: Option<PathBuf>,
     skills: SkillView,
     active: Vec<SkillInvoked>,
@@ -287,48 +291,62 @@ impl Asked {
 impl Disk {
     /// Reads what survives, and makes the system message anew.
     async fn read(self) -> (Surviving, Option<String>) {
-        let plan = match &self.plan {
+        let Self {
+            session,
+            instructions,
+            plan,
+            skills: view,
+            active,
+            system,
+        } = self;
+        let instructions = instructions.await;
+        let plan = match &plan {
             Some(file) => read_plan(file).await,
             None => None,
         };
-        let mut skills = Vec::with_capacity(self.active.len());
-        for known in &self.active {
+        let mut skills = Vec::with_capacity(active.len());
+        for known in &active {
             if known.trigger == Some(SkillTrigger::ContextLoad) {
                 continue;
             }
-            let content = self.reread(known).await;
+            let content = reread(&session, &view, known).await;
             let content = content.as_ref().unwrap_or(&known.content);
             skills.push(SurvivingSkill {
                 name: known.name.clone(),
                 text: texts::skill::context(&known.name, &known.path, content),
             });
         }
-        let system = match self.system {
+        let system = match system {
             Some(input) => match prepare::prepare(input).await {
                 Ok((prepared, _)) => Some(prepared.system),
                 Err(failure) => {
-                    tracing::warn!(session = %self.session, why = failure.message, "the system message stays as it is");
+                    tracing::warn!(%session, why = failure.message, "the system message stays as it is");
                     None
                 }
             },
             None => None,
         };
-        (Surviving { plan, skills }, system)
-    }
-
-    /// Reads the text of a skill again. That of one which a person started has the words in it that the
-    /// person wrote, so that it stays.
-    async fn reread(&self, known: &SkillInvoked) -> Option<String> {
-        if known.trigger != Some(SkillTrigger::AgentInvoked) {
-            return None;
-        }
-        let request = LoadRequest {
-            session: &self.session,
-            name: &known.name,
-            arguments: "",
-            trigger: SkillTrigger::AgentInvoked,
+        let surviving = Surviving {
+            instructions,
+            plan,
+            skills,
         };
-        let loaded = self.skills.load(request).await;
-        loaded.ok().map(|skill| skill.content)
+        (surviving, system)
     }
+}
+
+/// Reads the text of a skill again. That of one which a person started has the words in it that the
+/// person wrote, so that it stays.
+async fn reread(session: &SessionId, skills: &SkillView, known: &SkillInvoked) -> Option<String> {
+    if known.trigger != Some(SkillTrigger::AgentInvoked) {
+        return None;
+    }
+    let request = LoadRequest {
+        session,
+        name: &known.name,
+        arguments: "",
+        trigger: SkillTrigger::AgentInvoked,
+    };
+    let loaded = skills.load(request).await;
+    loaded.ok().map(|skill| skill.content)
 }

@@ -476,6 +476,7 @@ fn what_has_to_survive_comes_from_the_state() {
         .and(task("sleep", shell("sh1")));
     let state = given.state();
     let disk = Surviving {
+        instructions: None,
         plan: Some("first this".to_owned()),
         skills: vec![
             SurvivingSkill {
