@@ -81,10 +81,10 @@ async fn every_page_in_both_orders_is_what_a_client_has_that_followed_all_events
     session.ask("two").await;
     let followed = followed(&session).stored();
     let roles: Vec<MessageRole> = followed.iter().map(|message| message.role).collect();
-    use MessageRole::{Assistant, User};
+    let (user, assistant) = (MessageRole::User, MessageRole::Assistant);
     assert_eq!(
         roles,
-        [User, Assistant, Assistant, Assistant, User, Assistant]
+        [user, assistant, assistant, assistant, user, assistant]
     );
     for order in ["oldest", "newest"] {
         for limit in 1..=7 {

@@ -2,6 +2,7 @@
 //! refresh tokens rotate: one that is used twice ends the whole login.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -211,9 +212,9 @@ async fn serve(stream: TcpStream, state: Arc<Mutex<AuthState>>) {
         let answer = state.lock().unwrap().answer(&request);
         let mut head = format!("HTTP/1.1 {} X\r\n", answer.status);
         for (name, value) in &answer.headers {
-            head += &format!("{name}: {value}\r\n");
+            write!(head, "{name}: {value}\r\n").unwrap();
         }
-        head += &format!("Content-Length: {}\r\n\r\n", answer.body.len());
+        write!(head, "Content-Length: {}\r\n\r\n", answer.body.len()).unwrap();
         let sent = stream.write_all((head + &answer.body).as_bytes()).await;
         if sent.is_err()
             || request

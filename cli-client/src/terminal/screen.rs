@@ -192,12 +192,12 @@ fn print_above(shared: &ScreenShared) {
             (std::mem::take(&mut state.above), state.printer.take())
         };
         // It fails if the line of this printer was closed meanwhile.
-        let printed = printer.map(|mut printer| (printer.print(lines.clone()).is_ok(), printer));
-        if !matches!(printed, Some((true, _))) {
+        let done = printer.map(|mut printer| (printer.print(lines.clone()).is_ok(), printer));
+        if !matches!(done, Some((true, _))) {
             // A failure cannot be reported anywhere.
             direct(Stream::Err, &lines).ok();
         }
-        if let Some((_, printer)) = printed {
+        if let Some((_, printer)) = done {
             // Another line may have been opened meanwhile, with a printer of its own.
             shared.state.lock().printer.get_or_insert(printer);
         }

@@ -326,9 +326,12 @@ impl HookContext {
         }
         if hook.definition.source.folder.is_none() {
             let looked = hook.clone();
-            let looked = blocking(move || match is_unchanged(&looked.definition) {
-                true => Ok(()),
-                false => Err(FilesChanged::SinceUsed),
+            let looked = blocking(move || {
+                if is_unchanged(&looked.definition) {
+                    Ok(())
+                } else {
+                    Err(FilesChanged::SinceUsed)
+                }
             });
             looked.await?;
             return self.perform(hook, payload).await;

@@ -169,8 +169,8 @@ impl Actor {
             self.refuse_all(&error);
             return;
         }
-        while let Some(message) = self.next_message().await {
-            if self.take(message).await == Flow::Stop
+        while let Some(message) = Box::pin(self.next_message()).await {
+            if Box::pin(self.take(message)).await == Flow::Stop
                 || self.settle_rewind().await == Flow::Stop
                 || self.advance_fleet().await == Flow::Stop
             {
@@ -290,7 +290,7 @@ impl Actor {
                 if self.end_hooks_first(client, reason, &mut reply) {
                     return Flow::Go;
                 }
-                let mut flow = self.detach(client, reason).await;
+                let mut flow = Box::pin(self.detach(client, reason)).await;
                 if flow == Flow::Go {
                     flow = self.deny_declined().await;
                 }

@@ -35,6 +35,9 @@ pub enum RewindDone {
 
 pub(super) type RewindReply = oneshot::Sender<Result<RewindDone, SessionError>>;
 
+/// A rewind and what was done to files.
+type Restored = (RewindId, Result<RestoreReport, RestoreFailure>);
+
 /// Earlier versions of files, and the rewind that is being carried out.
 #[derive(Default)]
 pub(super) struct RewindWork {
@@ -42,7 +45,7 @@ pub(super) struct RewindWork {
     /// Who waits for the rewind.
     waiting: Option<(RewindId, RewindReply)>,
     /// What was done to files, until the log says so.
-    restored: Arc<parking_lot::Mutex<Option<(RewindId, Result<RestoreReport, RestoreFailure>)>>>,
+    restored: Arc<parking_lot::Mutex<Option<Restored>>>,
     /// Held while files are being restored.
     at_work: Arc<Mutex<()>>,
     /// Whether this daemon was asked for the rewind, and did not find it in the log.

@@ -3,6 +3,8 @@
 //! `LOOPD_LONG_TURNS` sets how many; the default is small, so that the suite stays fast. The figures are
 //! printed: `LOOPD_LONG_TURNS=3000 cargo nextest run --no-capture -E 'test(long::)'`.
 
+#![expect(clippy::print_stdout, reason = "figures are for who watches the test")]
+
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -138,7 +140,7 @@ async fn a_long_session_never_overflows_and_never_forgets() {
             assert!(data["tokensRemoved"].as_i64().unwrap() > 1_000, "{data}");
         }
     }
-    let seen = seen.lock().unwrap();
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
     for figure in &seen.figures {
         println!("{figure}");
     }
@@ -157,6 +159,5 @@ async fn a_long_session_never_overflows_and_never_forgets() {
         "{} calls for summaries",
         seen.summaries
     );
-    drop(seen);
     daemon.finish().await;
 }

@@ -1,7 +1,7 @@
 //! Logins at servers on the network: begun, finished, renewed, shared by sessions, kept over restarts.
 
 use futures::future::join_all;
-use loopd_tests::auth_server::{AuthServer, visit};
+use loopd_tests::auth_server::{AuthServer, AuthState, visit};
 use loopd_tests::{Daemon, Session, Turn, call};
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ async fn ten_sessions_renew_one_rotating_token_once_and_nobody_is_logged_out() {
         sessions.push(session);
     }
     for round in 1..=3 {
-        server.with(|state| state.expire());
+        server.with(AuthState::expire);
         let listed = join_all(sessions.iter().map(list_tools)).await;
         assert_eq!(listed, [true; 10]);
         let (refreshes, reuses) = server.with(|state| (state.refreshes, state.reuses));
@@ -252,7 +252,7 @@ async fn a_connection_that_a_server_forgot_is_made_anew_and_no_call_is_made_twic
     ])
     .await;
     let mut session = logged_in(&daemon, &server).await;
-    server.with(|state| state.forget_connections());
+    server.with(AuthState::forget_connections);
     session.ask("go").await;
     let told = daemon.script().requests()[1].last_results();
     assert!(told[0].contains("had forgotten its connection"), "{told:?}");

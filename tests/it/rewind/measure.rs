@@ -1,5 +1,7 @@
 //! What a workspace of 10,000 files costs: figures for people, and no limits.
 
+#![expect(clippy::print_stderr, reason = "figures are for who watches the test")]
+
 use std::time::Instant;
 
 use loopd_tests::{Daemon, Script, Turn, call};

@@ -339,7 +339,7 @@ pub(super) fn aborted(state: &State, decision: &mut Decision) {
     let waits = state.compaction.turn_waits;
     let running = state.compaction.running.as_ref();
     let own = |running: &&RunningCompaction| running.trigger != CompactionTrigger::Manual;
-    if waits && running.filter(own).is_some() {
+    if waits && running.as_ref().is_some_and(own) {
         close(state, decision, texts::compaction::ABORTED);
     }
 }

@@ -55,8 +55,5 @@ fn writes(state: &State, decision: &Decision) -> bool {
 /// Returns why the task of a research cannot be marked as complete.
 pub(super) fn not_complete(state: &State) -> Option<CallOutcome> {
     let report = state.missing_report()?;
-    Some(CallOutcome::failure(
-        "failure",
-        &texts::not_complete(report),
-    ))
+    Some(CallOutcome::failure("failure", texts::not_complete(report)))
 }

@@ -4,6 +4,8 @@
 //! files are restored as an effect, then the event of the rewind ends it. Until then nothing else
 //! begins. A daemon that finds only the intent in a log carries out the rest.
 
+use std::fmt::Write as _;
+
 use loopd_proto::event::rewind::{RewindFailed, RewindStarted, Rewound, SnapshotRewind};
 use loopd_proto::event::session::{Info, Warning};
 use loopd_proto::event::{Durable, Ephemeral};
@@ -202,7 +204,8 @@ fn completed(restored: u64, skipped: u64, left: &[String]) -> String {
         text.push_str(&left.join(", "));
         let more = skipped.saturating_sub(left.len() as u64);
         if more > 0 {
-            text.push_str(&format!(" and {more} more"));
+            // Writing to a string cannot fail.
+            write!(text, " and {more} more").ok();
         }
     }
     text.push('.');

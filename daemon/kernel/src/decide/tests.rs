@@ -133,7 +133,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
             most_stop_blocks: 2,
             answering: &crate::guards::ClientGuards::default,
         },
-        next_request: &|| given.request(state),
+        next_request: &|| Given::request(state),
         ids: &mut ids,
     };
     decide(state, command, &mut env)

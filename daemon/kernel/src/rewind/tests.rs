@@ -47,7 +47,8 @@ fn by_definition(turns: &[(u64, u64)], end: u64) -> Vec<u64> {
 
 #[test]
 fn what_counts_is_what_counted_before_the_target_and_what_came_after_the_rewind() {
-    let table: [(&str, &[(u64, u64)], u64); 8] = [
+    type Case<'a> = (&'a str, &'a [(u64, u64)], u64);
+    let table: [Case<'_>; 8] = [
         ("no rewind", &[], 5),
         ("one", &[(6, 3)], 8),
         (

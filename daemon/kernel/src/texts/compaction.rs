@@ -237,8 +237,8 @@ fn skills(skills: &[SurvivingSkill], most: u64) -> String {
     named.reverse();
     let mut text = texts.join("\n\n");
     if !named.is_empty() {
-        let names = named.join(", ");
-        write!(text, "\nAlso active, but too long to repeat here: {names}. Load one again with the tool skill when you need it.").ok();
+        let list = named.join(", ");
+        write!(text, "\nAlso active, but too long to repeat here: {list}. Load one again with the tool skill when you need it.").ok();
     }
     text
 }

@@ -2,6 +2,7 @@
 
 use super::definition::{HookAction, HookDefinition};
 use super::named_files::{PLUGIN_VARIABLES, PROJECT_VARIABLES, beside};
+use std::fmt::Write as _;
 
 /// Programs and options that run what some other file of the project says.
 const RUNNERS: [&str; 21] = [
@@ -50,7 +51,8 @@ impl HookDefinition {
             told.push_str(&shown.join(", "));
         }
         if !more.is_empty() {
-            told.push_str(&format!(" and {} more", more.len()));
+            // Writing to a string cannot fail.
+            write!(told, " and {} more", more.len()).ok();
         }
         Some(told)
     }

@@ -202,7 +202,7 @@ impl Summarising {
                 "The provider did not let the summary through.",
             )),
             Ok(reply) => {
-                let (disk, system) = disk.read().await;
+                let (disk, system) = Box::pin(disk.read()).await;
                 Ok(Summary {
                     text: reply.text,
                     provider_call_id: reply.provider_call_id,

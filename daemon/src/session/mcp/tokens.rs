@@ -246,7 +246,7 @@ impl TokenSource for SessionTokens {
             match changes {
                 Some(mut changes) => {
                     if changes.changed().await.is_err() {
-                        std::future::pending().await
+                        std::future::pending::<()>().await;
                     }
                 }
                 None => std::future::pending().await,

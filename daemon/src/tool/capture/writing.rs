@@ -140,12 +140,11 @@ impl Inner {
         let mut copied = self.baseline.known(paths);
         for path in paths {
             let written = self.overlay.lock().written.get(path).cloned();
-            let known = match written {
-                Some(state) => Some((state, None)),
-                None => {
-                    let known = copied.remove(path.as_path());
-                    known.map(|known| (known.state, known.contents))
-                }
+            let known = if let Some(state) = written {
+                Some((state, None))
+            } else {
+                let known = copied.remove(path.as_path());
+                known.map(|known| (known.state, known.contents))
             };
             let Some((known, contents)) = known else {
                 continue;

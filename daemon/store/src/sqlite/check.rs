@@ -13,6 +13,10 @@ const MOST_FINDINGS: u32 = 20;
 const STEPS: i32 = 10_000;
 
 /// Compares all pages, tables and indexes with each other.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "SQLite asks for the time while it works"
+)]
 pub(super) fn run(connection: &mut Connection, within: Duration) -> Result<StoreCheck, Failure> {
     // What is looked at is what is on the disk now, not what was read earlier.
     connection.execute_batch("PRAGMA shrink_memory")?;

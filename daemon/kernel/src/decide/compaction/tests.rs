@@ -15,7 +15,7 @@ use crate::texts::compaction::{Surviving, SurvivingSkill};
 
 /// The next call of the turn i/1, with so many tokens, to a model that takes 10,000.
 fn call_with(given: &Given, tokens: u64) -> Command {
-    let mut request = given.request(&given.state());
+    let mut request = Given::request(&given.state());
     request.size.conversation = tokens - 1_000;
     Command::MakeRoom(Box::new(RoomNeed {
         turn: turn(1),
@@ -139,7 +139,7 @@ fn a_request_that_hardly_fits_waits_for_the_compaction() {
 
 #[test]
 fn a_session_that_wants_no_compactions_has_none() {
-    let mut request = talked(3_000).request(&talked(3_000).state());
+    let mut request = Given::request(&talked(3_000).state());
     request.size.conversation = 8_600;
     request.rules = RoomRules {
         enabled: false,
@@ -162,7 +162,7 @@ fn a_session_that_wants_no_compactions_has_none() {
 
 #[test]
 fn the_overflow_rule_makes_the_loop_wait_however_small_the_estimate_is() {
-    let mut request = talked(3_000).request(&talked(3_000).state());
+    let mut request = Given::request(&talked(3_000).state());
     request.overflowed = true;
     assert!(request.is_large());
     let given = talked(3_000);

@@ -109,7 +109,7 @@ impl Given {
 
     /// The size of the next request to a model that takes 10,000 tokens, 1,000 of which are the system
     /// message and the tools.
-    pub(crate) fn request(&self, state: &State) -> RequestFacts {
+    pub(crate) fn request(state: &State) -> RequestFacts {
         RequestFacts {
             model: "gpt".to_owned(),
             window: ContextWindow {

@@ -139,7 +139,7 @@ impl Baseline {
             if is_told && (known.state != found.state || !is_plain) {
                 differences.add(path.clone(), &known, &found, candidate.new, objects)?;
             }
-            let entry = self.indexed(&path, found, &mut pack, now)?;
+            let entry = Self::indexed(&path, found, &mut pack, now)?;
             let is_full = index.entries.len() >= self.bounds.entries;
             match entry {
                 Some(_) if is_full && !index.entries.contains_key(&candidate.name) => {
@@ -258,7 +258,6 @@ impl Baseline {
 
     /// Brings an entry of the copy up to date.
     fn indexed(
-        &self,
         path: &Path,
         found: Now,
         pack: &mut Pack,

@@ -31,8 +31,8 @@ pub(in crate::front::rpc::method) async fn read(
 ) -> Result<CheckpointContent, RpcError> {
     context.session(&params.session_id)?;
     let folder = own_folder(&context, &params.session_id, FOLDER);
-    let content = look(move || content(&folder, params.number)).await??;
-    Ok(CheckpointContent { content })
+    let read = look(move || content(&folder, params.number)).await??;
+    Ok(CheckpointContent { content: read })
 }
 
 /// Returns the number in the name of a checkpoint.

@@ -229,9 +229,9 @@ fn section_change(section: &str) -> Option<DiffChange> {
     let first = section.lines().next()?;
     // The two names are the same here, so that the border is in the middle.
     let same = || {
-        let names = first.strip_prefix("diff --git a/")?;
-        let half = names.len().checked_sub(3)? / 2;
-        names.get(..half).map(str::to_owned)
+        let both = first.strip_prefix("diff --git a/")?;
+        let half = both.len().checked_sub(3)? / 2;
+        both.get(..half).map(str::to_owned)
     };
     let (kind, path, old) = if is("rename from ") {
         let to = named("rename to ")?;
