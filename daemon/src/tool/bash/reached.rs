@@ -17,6 +17,9 @@ use loopd_kernel::policy::shell::analysis::{ComputedPath, LeftOut, Reach, Shows,
 /// How many files in closed folders are compared. What lies in a folder with more may be reached.
 const MOST_FILES: usize = 5_000;
 
+/// How many entries of folders are looked at for one place.
+const MOST_ENTRIES: usize = 20_000;
+
 /// Finds the places of rules that a command may reach which begins in one of these directories.
 pub(super) fn reached(
     command: &str,
@@ -45,6 +48,11 @@ fn bases(starts: &[PathBuf], reach: &Reach) -> Vec<PathBuf> {
         below.collect::<Vec<_>>()
     };
     starts.iter().flat_map(folders).collect()
+}
+
+/// Returns a path without links; one that does not exist without `..`.
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| tidy(path))
 }
 
 struct Comparison<'a> {
@@ -95,40 +103,66 @@ impl Comparison<'_> {
         (files, true)
     }
 
-    /// Whether a pattern of the command matches a path.
+    /// Whether a pattern of the command matches a path, which is free of links.
     fn matches(&self, path: &Path) -> bool {
+        let mut entries_left = MOST_ENTRIES;
         let mut patterns = self.reach.patterns.iter();
         patterns.any(|pattern| {
-            let (bases, pattern) = match pattern.strip_prefix('/') {
-                Some(rest) => (vec![Path::new("/")], rest),
-                None => (
-                    self.bases.iter().map(PathBuf::as_path).collect(),
-                    pattern.as_str(),
-                ),
+            let root = vec![PathBuf::from("/")];
+            let bases = if pattern.starts_with('/') {
+                &root[..]
+            } else {
+                self.bases
             };
-            bases.iter().any(|base| {
-                let below = path.strip_prefix(base);
-                below.is_ok_and(|below| self.fits(pattern, below))
-            })
+            let parts = pattern.split('/').filter(|part| !matches!(*part, "" | "."));
+            let parts: Vec<&str> = parts.collect();
+            let mut bases = bases.iter().map(|base| real_path(base));
+            bases.any(|base| self.leads_to(&base, &parts, path, &mut entries_left))
         })
     }
 
-    fn fits(&self, pattern: &str, below: &Path) -> bool {
-        let mut parts = pattern.split('/').filter(|part| !matches!(*part, "" | "."));
-        let mut names = below.components();
-        loop {
-            match (parts.next(), names.next()) {
-                (None, None) => return true,
-                (Some(part), Some(name)) => {
-                    let name = name.as_os_str().to_string_lossy();
-                    let is_hidden = name.starts_with('.') && !part.starts_with('.');
-                    if !is_like(part, &name) || (is_hidden && !self.reach.matches_hidden) {
-                        return false;
-                    }
-                }
-                (Some(_), None) | (None, Some(_)) => return false,
+    /// Whether the shell may come from a folder to a path by the parts of a pattern, through links and
+    /// `..` as well. If it has to look at too many entries for that, it may.
+    fn leads_to(&self, folder: &Path, parts: &[&str], path: &Path, left: &mut usize) -> bool {
+        let Some((part, rest)) = parts.split_first() else {
+            return folder == path;
+        };
+        if *part == ".." {
+            let above = folder.parent().unwrap_or(folder);
+            return self.leads_to(above, rest, path, left);
+        }
+        if !part.contains('*') {
+            return self.leads_to(&real_path(&folder.join(part)), rest, path, left);
+        }
+        let below = path.strip_prefix(folder).ok();
+        if let Some(name) = below.and_then(|below| below.components().next())
+            && self.fits(part, &name.as_os_str().to_string_lossy())
+            && self.leads_to(&folder.join(name), rest, path, left)
+        {
+            return true;
+        }
+        // Links lead elsewhere, and so does whatever `..` follows.
+        let goes_up = rest.contains(&"..");
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Some(fewer) = left.checked_sub(1) else {
+                return true;
+            };
+            *left = fewer;
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            if (is_link || goes_up)
+                && self.fits(part, &entry.file_name().to_string_lossy())
+                && self.leads_to(&real_path(&entry.path()), rest, path, left)
+            {
+                return true;
             }
         }
+        false
+    }
+
+    /// Whether a part of a pattern matches a name.
+    fn fits(&self, part: &str, name: &str) -> bool {
+        let is_hidden = name.starts_with('.') && !part.starts_with('.');
+        is_like(part, name) && (!is_hidden || self.reach.matches_hidden)
     }
 
     /// Whether a word that is computed may become this path. It is not expected to lead up with `..`.

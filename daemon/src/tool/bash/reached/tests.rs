@@ -8,6 +8,9 @@ fn project() -> (Fixture, ClosedPlaces) {
     for file in [".env", "a.env", "priv/key.txt", "src/main.rs", "fine.txt"] {
         fixture.write(file, "text");
     }
+    std::os::unix::fs::symlink(fixture.path(""), fixture.path("src/link")).unwrap();
+    std::os::unix::fs::symlink("a.env", fixture.path("alias.me")).unwrap();
+    std::os::unix::fs::symlink("src/link", fixture.path("lnk")).unwrap();
     let closed = ClosedPlaces::of(&GuardedPaths {
         denied_reads: vec![
             fixture.text(".env"),
@@ -87,6 +90,19 @@ fn what_lines_reach_without_naming_it() {
             ".env a.env priv",
         ),
         ("echo $HOME", ""),
+        ("cat src/../*.env", "a.env"),
+        ("cat src/.././p*/key.txt", "priv"),
+        ("cat */../a.e*", "a.env"),
+        ("cat \"$PWD\"/src/../*.env", ".env a.env"),
+        ("cd src; cat ../*.env", "a.env"),
+        ("head away/../a*.env", "a.env"),
+        ("cat l*/a.*", "a.env"),
+        ("cat alias.*", "a.env"),
+        ("cat src/../*.txt", ""),
+        ("./show.sh *.env", "a.env"),
+        ("python3 -c 'print(1)' a.*", "a.env"),
+        ("./show.sh *.rs", ""),
+        ("echo *", ""),
     ];
     let mut wrong = Vec::new();
     for (line, expected) in table {

@@ -35,6 +35,9 @@ const NAMING: &[&str] = &[
     "hostname", "seq", "which", "command", "type", "true", "false", "test", "[", "xargs", "mktemp", "arch",
 ];
 
+/// Programs that only repeat their words.
+const ECHOES: &[&str] = &["echo", "printf"];
+
 /// Programs that pass on what they are fed, if they name no file.
 const FILTERS: &[&str] = &[
     "sort", "uniq", "head", "tail", "grep", "egrep", "fgrep", "rg", "sed", "awk", "tr", "cut",
@@ -148,6 +151,11 @@ impl Reach {
         let name = program.text().map_or("", base_name);
         self.walks.extend(walks(name, arguments));
         if !READERS.contains(&name) {
+            // Whatever it is, it is told the names that the shell finds: `./show.sh s*`.
+            if !NAMING.contains(&name) && !ECHOES.contains(&name) {
+                let found = arguments.iter().filter(|word| is_only_matched(word));
+                self.patterns.extend(found.map(pattern));
+            }
             return false;
         }
         let arguments = without_others(name, arguments);
@@ -167,7 +175,7 @@ impl Reach {
         if !word.is_computed() || (is_pattern && !word.may_be_several()) {
             return false;
         }
-        if !word.expands() {
+        if is_only_matched(word) {
             self.patterns.push(pattern(word));
             return false;
         }
@@ -219,6 +227,11 @@ impl Reach {
             });
         }
     }
+}
+
+/// Whether the shell puts names of files in the place of a word, and nothing else.
+fn is_only_matched(word: &Word) -> bool {
+    word.is_computed() && !word.expands() && (!word.matches() || word.may_be_several())
 }
 
 /// Returns a word with a `*` for each gap.
