@@ -16,12 +16,15 @@ mod guards;
 mod http;
 mod joined;
 mod lifted;
+mod mcp_matchers;
 mod missing_guard;
 mod moved;
 mod nested;
 mod of_agent;
 mod opened_below;
 mod own_files;
+#[cfg(target_os = "linux")]
+mod own_flipped;
 mod payloads;
 mod permission;
 mod prompts;

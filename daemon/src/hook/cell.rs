@@ -13,6 +13,7 @@ use crate::discovery::hooks::{HookDefinition, HookKind, HookPlaces};
 use crate::discovery::settings_rules::RuleSearch;
 use crate::trust::{self, GatedRules, HeldGuard, OwnContent};
 use loopd_kernel::policy::settings::SettingsRules;
+use loopd_kernel::tool_call::McpToolRef;
 
 /// The hooks of files of a session.
 #[derive(Clone, Default)]
@@ -59,12 +60,12 @@ impl HookCell {
     }
 
     /// Returns whether a hook of this kind may have something to say about a subject.
-    pub fn has(&self, kind: HookKind, subject: Option<&str>) -> bool {
+    pub fn has(&self, kind: HookKind, subject: Option<&str>, of_servers: &[McpToolRef]) -> bool {
         let above = self.0.parent.as_ref();
         let own = self.0.own.lock();
         let mut hooks = own.hooks.iter().chain(&own.of_agent);
-        hooks.any(|hook| hook.is_for(kind, subject))
-            || above.is_some_and(|above| above.has(kind, subject))
+        hooks.any(|hook| hook.is_for(kind, subject, of_servers))
+            || above.is_some_and(|above| above.has(kind, subject, of_servers))
     }
 
     pub fn is_empty(&self) -> bool {

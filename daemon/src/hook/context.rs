@@ -23,14 +23,16 @@ use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
 use crate::client::{AskError, ClientId};
 use crate::discovery::hooks::{
-    HookAction, HookKind, HookOrigin, OnFailure, PayloadForm, is_unchanged,
+    HookAction, HookKind, HookOrigin, MatchSubject, OnFailure, PayloadForm,
 };
 use crate::launch::Launch;
+use crate::mcp::McpCell;
 use crate::publish::{Audience, say};
 use crate::redaction::Redaction;
 use crate::services::Services;
 use crate::trust::{self, shell_word};
 use loopd_kernel::guards::ClientGuards;
+use loopd_kernel::tool_call::McpToolRef;
 
 /// The most progress lines that people are shown of the hooks of one event.
 const MOST_PROGRESS: usize = 200;
@@ -46,6 +48,8 @@ pub struct HookContext {
     pub cwd: String,
     /// Whether the session may only look and plan.
     pub is_planning: bool,
+    /// The servers whose tools may be called.
+    pub mcp: McpCell,
     /// The folder that relative paths in files of hooks start from.
     pub project: PathBuf,
     /// Whose environment commands see.
@@ -180,7 +184,8 @@ impl HookContext {
         input: &HookInput,
     ) -> Vec<HookOutcome> {
         let cwd = Path::new(&self.cwd);
-        let files = self.hooks.files_for(input, cwd);
+        let of_servers = self.of_servers(input);
+        let files = self.hooks.files_for(input, cwd, &of_servers);
         let files = files.filter(|hook| Some(HandlerId::of(hook)) != except && hook.take());
         let (beside, files): (Vec<_>, Vec<_>) =
             files.partition(|hook| hook.definition.in_background);
@@ -204,6 +209,14 @@ impl HookContext {
             outcomes.push(self.absent(input));
         }
         outcomes
+    }
+
+    /// Returns the tools of MCP servers that an event may be about.
+    pub(super) fn of_servers(&self, input: &HookInput) -> Vec<McpToolRef> {
+        let is_tool = input.kind.subject() == Some(MatchSubject::Tool);
+        let tool = input.subject.as_deref().filter(|_| is_tool);
+        tool.map(|tool| self.mcp.tools_named(tool))
+            .unwrap_or_default()
     }
 
     fn absent(&self, input: &HookInput) -> HookOutcome {
@@ -324,16 +337,9 @@ impl HookContext {
         if let Some(why) = &hook.definition.unusable {
             return Err(HookFailure::failed(format!("it cannot be used: {why}")));
         }
-        if hook.definition.source.folder.is_none() {
-            let looked = hook.clone();
-            let looked = blocking(move || {
-                if is_unchanged(&looked.definition) {
-                    Ok(())
-                } else {
-                    Err(FilesChanged::SinceUsed)
-                }
-            });
-            looked.await?;
+        let is_own = hook.definition.source.folder.is_none();
+        if is_own && hook.definition.named_files.is_empty() {
+            // Nothing of it can be exchanged.
             return self.perform(hook, payload).await;
         }
         let (watched, now) = (hook.clone(), self.services.clock.now());

@@ -1,5 +1,5 @@
-//! Watches the files that the command of a trusted hook names, from before they are compared with what
-//! was trusted until the hook has ended.
+//! Watches the files that the command of a trusted hook, or of a guard of the user's own, names, from
+//! before they are compared with what was trusted or last used until the hook has ended.
 //!
 //! A hook runs its files where they are: a script may use its own path, and a copy elsewhere would
 //! guard another folder. So a file could be exchanged after it was compared, and put back before the
@@ -74,11 +74,15 @@ impl FileWatch {
             tells_writers: true,
         };
         watch.before = watch.look(true)?;
+        let changed = match hook.source.folder {
+            Some(_) => FilesChanged::SinceTrusted,
+            None => FilesChanged::SinceUsed,
+        };
         for file in &hook.named_files {
-            watch.watch_file(file)?;
+            watch.watch_file(file).map_err(|_| changed)?;
         }
         if !is_unchanged(hook) {
-            return Err(FilesChanged::SinceTrusted);
+            return Err(changed);
         }
         if watch.has_writer() || (watch.is_strict() && watch.changed_just_before(now)) {
             return Err(FilesChanged::WhileRunning);
@@ -103,8 +107,8 @@ impl FileWatch {
         Ok(steps.identities())
     }
 
-    fn watch_file(&mut self, path: &Path) -> Result<(), FilesChanged> {
-        let opened = regular_file::open(path).map_err(|_| FilesChanged::SinceTrusted)?;
+    fn watch_file(&mut self, path: &Path) -> std::io::Result<()> {
+        let opened = regular_file::open(path)?;
         let watched = self.events.as_mut();
         if watched.is_some_and(|events| events.watch_file(path).is_err()) {
             self.events = None;

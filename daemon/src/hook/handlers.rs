@@ -10,10 +10,12 @@ use serde_json::Value;
 use super::input::HookInput;
 use crate::client::Client;
 use crate::discovery::hooks::{
-    HookCondition, HookDefinition, HookKind, MatchSubject, TYPING_TOOL, claude_names, runs_commands,
+    HookCondition, HookDefinition, HookKind, MatchSubject, TYPING_TOOL, claude_names,
+    names_mcp_tool, runs_commands,
 };
 use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::policy::shell::{self, LineFit};
+use loopd_kernel::tool_call::McpToolRef;
 
 /// The hooks in force in a session. A sub-agent has those of its parents and its own.
 #[derive(Clone, Default)]
@@ -71,15 +73,23 @@ impl FileHook {
         )
     }
 
-    /// Whether the hook may have something to say about a subject of this kind.
-    pub(super) fn is_for(&self, kind: HookKind, subject: Option<&str>) -> bool {
+    /// Whether the hook may have something to say about a subject of this kind. `of_servers` are the tools
+    /// of MCP servers that the subject may be.
+    pub(super) fn is_for(
+        &self,
+        kind: HookKind,
+        subject: Option<&str>,
+        of_servers: &[McpToolRef],
+    ) -> bool {
         let matcher = &self.definition.matcher;
         self.definition.kind == kind
             && subject.is_none_or(|subject| match kind.subject() {
                 Some(MatchSubject::Tool) => {
                     // What is typed into a shell runs there: whoever guards `bash` guards it, too.
                     let runs = kind.is_guard() && runs_commands(subject);
-                    matcher.matches_tool(subject) || (runs && matcher.matches_tool("bash"))
+                    matcher.matches_tool(subject)
+                        || (runs && matcher.matches_tool("bash"))
+                        || matcher.matches_mcp_tool(of_servers)
                 }
                 Some(_) => matcher.matches(subject),
                 None => true,
@@ -88,13 +98,13 @@ impl FileHook {
 
     /// Whether the condition of the hook holds for a call. A guard is asked unless it certainly does
     /// not.
-    fn covers(&self, input: &HookInput, cwd: &Path) -> bool {
+    fn covers(&self, input: &HookInput, cwd: &Path, of_servers: &[McpToolRef]) -> bool {
         let (Some(condition), Some(tool)) = (&self.definition.condition, &input.subject) else {
             return true;
         };
         condition_holds(
             condition,
-            tool,
+            (tool, of_servers),
             input.arguments(),
             cwd,
             self.definition.kind.is_guard(),
@@ -107,7 +117,7 @@ const MAIN_ARGUMENTS: [&str; 6] = ["command", "input", "path", "file_path", "url
 
 fn condition_holds(
     condition: &HookCondition,
-    tool: &str,
+    (tool, of_servers): (&str, &[McpToolRef]),
     arguments: Option<&Value>,
     cwd: &Path,
     is_guard: bool,
@@ -115,7 +125,8 @@ fn condition_holds(
     let types = tool == TYPING_TOOL;
     let is_tool = condition.tool == tool
         || claude_names(tool).contains(&condition.tool.as_str())
-        || (types && condition.tool == "bash");
+        || (types && condition.tool == "bash")
+        || names_mcp_tool(&condition.tool, of_servers);
     let Some(pattern) = condition.pattern.as_deref().filter(|_| is_tool) else {
         return is_tool;
     };
@@ -173,10 +184,13 @@ impl Hooks {
         &'a self,
         input: &'a HookInput,
         cwd: &'a Path,
+        of_servers: &'a [McpToolRef],
     ) -> impl Iterator<Item = &'a Arc<FileHook>> {
         let subject = input.subject.as_deref();
         let hooks = self.files.iter();
-        hooks.filter(move |hook| hook.is_for(input.kind, subject) && hook.covers(input, cwd))
+        hooks.filter(move |hook| {
+            hook.is_for(input.kind, subject, of_servers) && hook.covers(input, cwd, of_servers)
+        })
     }
 }
 
@@ -288,6 +302,20 @@ mod tests {
                 false,
             ),
             (
+                "mcp__srv__wr(/x*)",
+                "srv-wr",
+                json!({"path": "/x/y"}),
+                true,
+                true,
+            ),
+            (
+                "mcp__other__wr(/x*)",
+                "srv-wr",
+                json!({"path": "/x/y"}),
+                false,
+                false,
+            ),
+            (
                 "WebFetch(https://a/*)",
                 "web_fetch",
                 json!({"url": "https://a/b"}),
@@ -301,11 +329,18 @@ mod tests {
                 tool: name.to_owned(),
                 pattern: pattern.strip_suffix(')').map(str::to_owned),
             };
+            let server = McpToolRef {
+                server: "srv".to_owned(),
+                tool: "wr".to_owned(),
+            };
+            let of_servers = [server];
+            let of_servers = of_servers.get(usize::from(tool != "srv-wr")..);
+            let tool = (tool, of_servers.unwrap_or_default());
             let holds = |is_guard| {
                 condition_holds(&read, tool, Some(&arguments), Path::new("/app"), is_guard)
             };
             let found = (holds(true), holds(false));
-            assert_eq!(found, (guard, other), "{condition} {tool} {arguments}");
+            assert_eq!(found, (guard, other), "{condition} {tool:?} {arguments}");
         }
     }
 }

@@ -4,7 +4,7 @@ use loopd_proto::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::context::HookContext;
-use crate::discovery::hooks::{HookKind, PayloadForm, claude_payload};
+use crate::discovery::hooks::{HookKind, PayloadForm, claude_mcp_name, claude_payload};
 use crate::discovery::hooks::{TYPING_TOOL, typed_command};
 use loopd_kernel::model::ToolCall;
 
@@ -124,7 +124,15 @@ impl HookInput {
                     "default"
                 };
                 members.insert("permissionMode".to_owned(), json!(mode));
-                claude_payload(self.kind, members, now)
+                let mut payload = claude_payload(self.kind, members, now);
+                // Before a call to a server the name is the one there, beside that of the server.
+                if self.kind != HookKind::PreMcpToolCall
+                    && let Some(tool) = context.of_servers(self).first()
+                    && let Some(name) = payload.get_mut("tool_name")
+                {
+                    *name = claude_mcp_name(tool).into();
+                }
+                payload
             }
         }
     }

@@ -16,6 +16,7 @@ use super::output::HookOutput;
 use super::transcript::Transcript;
 use crate::discovery::hooks::HookDefinition;
 use crate::launch::Launch;
+use crate::mcp::McpCell;
 use crate::publish::Audience;
 use crate::redaction::Redaction;
 use crate::services::Services;
@@ -47,6 +48,7 @@ pub async fn try_out(
         agent: HookAgent::of_sample(definition.kind),
         cwd: cwd.to_string_lossy().into_owned(),
         is_planning: false,
+        mcp: McpCell::default(),
         project: trust::project_root(cwd),
         launch: Some(launch.clone()),
         transcript: Transcript::empty(session.clone()),

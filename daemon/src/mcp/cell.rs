@@ -1,11 +1,11 @@
 //! The servers of one session. Its sub-agents use the same ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use loopd_mcp::{Host, OfferedTool, Server, ServerStatus};
+use loopd_mcp::{Host, OfferedTool, Server, ServerStatus, naming};
 use loopd_proto::event::mcp::{LoadedServer, McpSource, McpStatus, McpTransport, ServerMetadata};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::mcp::McpDefinition;
 use crate::trust::OwnContent;
+use loopd_kernel::tool_call::McpToolRef;
 
 /// A server that a session knows, whether it is used or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +143,35 @@ impl McpCell {
     /// Returns the tools of all servers with their names for models.
     pub fn tools(&self) -> Vec<OfferedTool> {
         loopd_mcp::offered(&self.servers())
+    }
+
+    /// Returns the tools of servers that models may mean by this name. Of a server that does not tell its
+    /// tools now, any tool may be meant whose name begins like its own.
+    pub fn tools_named(&self, name: &str) -> Vec<McpToolRef> {
+        let offered = self.tools();
+        let offered = offered.iter().find(|offered| offered.name == name);
+        if let Some((offered, tool)) = offered.and_then(|it| Some((it, it.tool()?))) {
+            return vec![McpToolRef {
+                server: offered.server.name.to_string(),
+                tool: tool.name.clone(),
+            }];
+        }
+        let servers = self.server_names().into_iter();
+        let meant = servers.filter_map(|server| {
+            let tool = name.strip_prefix(&naming::plain(&server, ""))?.to_owned();
+            Some(McpToolRef { server, tool })
+        });
+        meant.collect()
+    }
+
+    /// Returns the names of all servers, used or not, here and above.
+    fn server_names(&self) -> BTreeSet<String> {
+        let above = self.0.parent.as_ref();
+        let mut names = above.map(Self::server_names).unwrap_or_default();
+        names.extend(self.known().into_iter().map(|known| known.name));
+        let used = self.servers();
+        names.extend(used.iter().map(|server| server.name.to_string()));
+        names
     }
 
     /// Returns what clients are told about each server.

@@ -27,7 +27,7 @@ use super::subagents::above::GuardsAbove;
 use super::subagents::as_child::ParentLink;
 use super::work::Work;
 use crate::client::ClientId;
-use crate::discovery::hooks::HookKind;
+use crate::discovery::hooks::{HookKind, MatchSubject};
 use crate::hook::{
     BackgroundHooks, HookAgent, HookCell, HookClient, HookContext, Hooks, Transcript,
 };
@@ -170,10 +170,16 @@ impl Actor {
     pub(super) fn has_hooks(&self, kind: HookKind, subject: Option<&str>) -> bool {
         let mut attachments = self.clients.attachments().iter();
         let above = &self.hooks.above;
+        let is_tool = kind.subject() == Some(MatchSubject::Tool);
+        let tool = subject.filter(|_| is_tool && !self.hooks.files.is_empty());
+        let of_servers = tool.map(|tool| self.mcp.cell.tools_named(tool));
         attachments.any(|attachment| attachment.offer.hooks)
             || above.clients().next().is_some()
             || (kind.is_guard() && !(self.guards().is_empty() && above.apps.is_empty()))
-            || self.hooks.files.has(kind, subject)
+            || self
+                .hooks
+                .files
+                .has(kind, subject, &of_servers.unwrap_or_default())
     }
 
     pub(super) fn hook_context(&self) -> HookContext {
@@ -187,6 +193,7 @@ impl Actor {
             }),
             cwd: self.state.cwd.clone(),
             is_planning: self.planning() != Planning::No,
+            mcp: self.mcp.cell.clone(),
             project: self
                 .state
                 .context

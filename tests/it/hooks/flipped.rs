@@ -108,10 +108,10 @@ async fn project(daemon: &Daemon, script: &str, guard: &str) {
 }
 
 /// A pipe that a guard waits at.
-struct Barrier(TempDir);
+pub(super) struct Barrier(TempDir);
 
 impl Barrier {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let made = Command::new("mkfifo")
             .arg(folder.path().join("pipe"))
@@ -125,7 +125,7 @@ impl Barrier {
     }
 
     /// A script that says nothing, after it has waited.
-    fn script(&self) -> String {
+    pub(super) fn script(&self) -> String {
         let pipe = self.pipe();
         format!(
             "#!/bin/bash\ncat > /dev/null; read -r _ < {}\n",
@@ -134,14 +134,14 @@ impl Barrier {
     }
 
     /// Waits until the guard waits; returns what lets it go on.
-    async fn reached(&self) -> tokio::fs::File {
+    pub(super) async fn reached(&self) -> tokio::fs::File {
         let mut options = tokio::fs::OpenOptions::new();
         let opened = options.write(true).open(self.pipe());
         within("the guard to wait", opened).await.unwrap()
     }
 }
 
-async fn go_on(mut pipe: tokio::fs::File) {
+pub(super) async fn go_on(mut pipe: tokio::fs::File) {
     pipe.write_all(b"go on\n").await.unwrap();
     pipe.flush().await.unwrap();
 }

@@ -41,6 +41,8 @@ pub struct HookDefinition {
     pub hash: ContentHash,
     /// The files that its command names.
     pub named_files: Vec<PathBuf>,
+    /// The paths by which a guard of the user's own files names them, links included.
+    pub(super) own_paths: Vec<PathBuf>,
     /// The root of the project that those files belong to; empty if there is none.
     pub root: PathBuf,
     /// The hash of what the hook's file says of it, without those files.

@@ -97,6 +97,7 @@ impl GuardRecord {
             hash: self.hash.clone(),
             said: self.hash.clone(),
             named_files: Vec::new(),
+            own_paths: Vec::new(),
             root: PathBuf::new(),
             off: None,
             missing: true,

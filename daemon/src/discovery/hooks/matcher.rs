@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use loopd_kernel::tool_call::McpToolRef;
 use regex::Regex;
 
 use super::kind::PayloadForm;
+use super::mcp_names::{names_mcp_tool, spellings};
 use super::tool_names::claude_names;
 
 /// Compares a hook's matcher with what happens.
@@ -50,6 +52,21 @@ impl HookMatcher {
             Self::Pattern { pattern, form } => match (form, claude_names(tool).first()) {
                 (PayloadForm::Claude, Some(claude)) => pattern.is_match(claude),
                 _ => pattern.is_match(tool),
+            },
+        }
+    }
+
+    /// Returns whether a hook runs for one of these tools of MCP servers, by their names in Claude's format.
+    pub fn matches_mcp_tool(&self, tools: &[McpToolRef]) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Names(names) => names.iter().any(|name| names_mcp_tool(name, tools)),
+            Self::Pattern { pattern, form } => match form {
+                PayloadForm::Native => false,
+                PayloadForm::Claude => {
+                    let mut names = tools.iter().flat_map(spellings);
+                    names.any(|name| pattern.is_match(&name))
+                }
             },
         }
     }
@@ -135,6 +152,47 @@ mod tests {
                 "{matcher:?} {form:?} {tool}"
             );
         }
+    }
+
+    #[test]
+    fn a_matcher_names_tools_of_servers_as_claude_does() {
+        use PayloadForm::{Claude, Native};
+        let table = [
+            ("mcp__srv__wr", Claude, true),
+            ("mcp__srv__wr|Bash", Claude, true),
+            ("Bash | mcp__srv__wr", Claude, true),
+            ("mcp__srv__.*", Claude, true),
+            ("mcp__srv__*", Claude, true),
+            ("mcp__.*", Claude, true),
+            ("mcp__*", Claude, true),
+            ("mcp__.*__w.*", Claude, true),
+            ("mcp__srv", Claude, true),
+            ("mcp__srv|Bash", Claude, true),
+            ("^mcp__srv__wr$", Claude, true),
+            ("^mcp__srv", Claude, true),
+            ("^(mcp__srv__(wr|rd)|Bash)$", Claude, true),
+            ("mcp__srv__w", Claude, false),
+            ("mcp__srv__rd", Claude, false),
+            ("mcp__sr", Claude, false),
+            ("mcp__other", Claude, false),
+            ("mcp__other__.*", Claude, false),
+            ("Bash", Claude, false),
+            ("(Bash|Edit)", Claude, false),
+            ("mcp__.*", Native, false),
+            ("*", Claude, true),
+        ];
+        let tool = |server: &str, tool: &str| McpToolRef {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+        };
+        for (text, form, expected) in table {
+            let matcher = HookMatcher::read(text, form).expect("a matcher");
+            let found = matcher.matches_mcp_tool(&[tool("srv", "wr")]);
+            assert_eq!(found, expected, "{text:?} {form:?}");
+        }
+        let matcher = HookMatcher::read("mcp__my_srv__read_it", Claude).expect("a matcher");
+        assert!(matcher.matches_mcp_tool(&[tool("my.srv", "read it")]));
+        assert!(!matcher.matches_mcp_tool(&[]));
     }
 
     #[test]

@@ -66,27 +66,69 @@ pub(super) fn include_own(hook: &mut HookDefinition, user: &UserHookPlaces) {
     if hook.source.origin != HookOrigin::User || !hook.kind.is_guard() {
         return;
     }
-    let Some((words, _)) = words(&hook.action) else {
+    let Some((words, place)) = words(&hook.action) else {
         return;
     };
-    let words = words.into_iter().take(MOST_WORDS);
-    let paths = words.filter_map(|word| own_path(word, user.folder.as_deref()));
-    let real = paths.filter_map(|path| path.canonicalize().ok());
-    let scripts: BTreeSet<PathBuf> = real.filter(|real| is_own_script(real, user)).collect();
+    let mut paths = BTreeSet::new();
+    let mut scripts = BTreeSet::new();
+    for path in own_paths(&words, place, user.folder.as_deref()) {
+        let real = path.canonicalize().ok();
+        if scripts.len() < MOST_FILES
+            && let Some(real) = real.filter(|real| is_own_script(real, user))
+        {
+            scripts.insert(real);
+            paths.insert(path);
+        }
+    }
     if scripts.is_empty() {
         return;
     }
-    let scripts: Vec<PathBuf> = scripts.into_iter().take(MOST_FILES).collect();
+    let scripts: Vec<PathBuf> = scripts.into_iter().collect();
     hook.hash = hash_of_own(hook, &scripts);
     hook.named_files = scripts;
+    hook.own_paths = paths.into_iter().collect();
 }
 
 fn hash_of_own(hook: &HookDefinition, scripts: &[PathBuf]) -> ContentHash {
     hash(hook, scripts.iter().map(|it| (it.as_path(), it)))
 }
 
+/// Returns the paths that the words of a command of the user's own may mean, wherever the session is.
+fn own_paths(words: &[&str], place: &HookPlace, user: Option<&Path>) -> BTreeSet<PathBuf> {
+    let words = words.get(..MOST_WORDS).unwrap_or(words);
+    let meant = |at: usize| {
+        let word = words.get(at).copied().unwrap_or_default();
+        let before = at.checked_sub(1).and_then(|before| words.get(before));
+        // `"$HOME"/x` is two words, of which the second begins with a slash.
+        let rest = word.strip_prefix('/').zip(before);
+        let joined = rest.and_then(|(rest, before)| Some(own_path(before, user)?.join(rest)));
+        own_path(word, user).into_iter().chain(joined)
+    };
+    let cwd = place.cwd.as_ref().map(PathBuf::from);
+    let mut bases: Vec<PathBuf> = cwd.filter(|it| it.is_absolute()).into_iter().collect();
+    let enters = words.iter().enumerate();
+    let enters = enters.filter(|(_, word)| matches!(**word, "cd" | "pushd"));
+    for (at, _) in enters.take(MOST_FOLDERS) {
+        bases.extend(meant(at + 1));
+        if words.get(at + 2).is_some_and(|rest| rest.starts_with('/')) {
+            bases.extend(meant(at + 2));
+        }
+    }
+    let mut paths = BTreeSet::new();
+    for (at, word) in words.iter().enumerate() {
+        paths.extend(meant(at));
+        if !word.starts_with(['/', '~', '$', '-']) {
+            paths.extend(bases.iter().map(|base| base.join(word)));
+        }
+    }
+    paths
+}
+
 /// Returns the path that a word certainly means, wherever the command runs.
 fn own_path(word: &str, user: Option<&Path>) -> Option<PathBuf> {
+    if matches!(word, "~" | "$HOME" | "${HOME}") {
+        return user.map(Path::to_owned);
+    }
     let below = ["~/", "$HOME/", "${HOME}/"];
     let rest = below.iter().find_map(|start| word.strip_prefix(start));
     match (rest, user) {
@@ -163,10 +205,11 @@ pub(super) fn beside(hook: &HookDefinition) -> Vec<String> {
 }
 
 /// Returns the paths of the project that the command of a trusted hook may mean, also those that lead
-/// nowhere. A name that the command only writes to is its own.
+/// nowhere. A name that the command only writes to is its own. Of a guard of the user's own files these
+/// are the paths of its scripts.
 pub fn named_paths(hook: &HookDefinition) -> Vec<PathBuf> {
     let Some(folder) = &hook.source.folder else {
-        return Vec::new();
+        return hook.own_paths.clone();
     };
     let Candidates { mut paths, inside } = candidates(hook, &hook.root, folder);
     // Those that scripts load are not among the words of the command.
@@ -249,7 +292,11 @@ fn written(hook: &HookDefinition) -> Vec<&str> {
 pub fn is_unchanged(hook: &HookDefinition) -> bool {
     if hook.source.folder.is_none() {
         let scripts = &hook.named_files;
-        return scripts.is_empty() || hash_of_own(hook, scripts) == hook.hash;
+        let real = hook.own_paths.iter();
+        let real = real.filter_map(|path| path.canonicalize().ok());
+        // A link may lead elsewhere by now.
+        let leads_there = || real.collect::<BTreeSet<_>>().iter().eq(scripts);
+        return scripts.is_empty() || (leads_there() && hash_of_own(hook, scripts) == hook.hash);
     }
     let mut now = HookDefinition {
         hash: hook.said.clone(),

@@ -304,6 +304,7 @@ impl<'a> Reader<'a> {
                     hash: ContentHash::default(),
                     said: ContentHash::default(),
                     named_files: Vec::new(),
+                    own_paths: Vec::new(),
                     root: PathBuf::new(),
                     off: None,
                     missing: false,

@@ -3,6 +3,7 @@
 
 use super::kind::{PayloadForm, similarity};
 use super::matcher::{HookMatcher, is_name};
+use super::mcp_names::is_meant;
 use super::tool_names::{claude_names, known_tools};
 
 /// How similar a name has to be to that of a tool to be taken for a misspelling of it.
@@ -10,6 +11,12 @@ const MISSPELT: f32 = 0.7;
 
 /// Says which names of a matcher for tools match no tool that loopd knows.
 pub(super) fn in_matcher(text: &str, matcher: &HookMatcher, form: PayloadForm) -> Option<String> {
+    if form == PayloadForm::Native && is_meant(text) {
+        return Some(format!(
+            "its `matcher` `{text}` names tools of MCP servers as Claude's format does; for an event that \
+             is spelled like this one they are called `server-tool`, and the hook does not run for them"
+        ));
+    }
     if matches!(matcher, HookMatcher::Every) || text.contains("mcp") {
         return None;
     }
@@ -108,6 +115,9 @@ mod tests {
             ("Bahs", Claude, Some("`Bash`")),
             ("Wriet|Read", Claude, Some("`Write`")),
             ("mcp__github__.*", Claude, None),
+            ("mcp__github__get|Bash", Claude, None),
+            ("mcp__github", Claude, None),
+            ("mcp__github__.*", Native, Some("`server-tool`")),
             ("mcp_tool", Native, None),
             ("shell.*", Native, Some("`bash`")),
             ("shell.*", Claude, Some("`Bash`")),

@@ -42,6 +42,7 @@ impl UnusableGuard {
             hash: ContentHash::of([b"unusable".as_slice(), self.why.as_bytes()]),
             said: ContentHash::default(),
             named_files: Vec::new(),
+            own_paths: Vec::new(),
             root: PathBuf::new(),
             off: None,
             missing: false,

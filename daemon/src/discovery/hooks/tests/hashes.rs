@@ -139,3 +139,73 @@ fn files_outside_of_the_project_do_not_count() {
     fs::write(&outside, "exit 2").expect("the script is written");
     assert_eq!(before, hash(&project, &text));
 }
+
+#[test]
+fn the_scripts_of_the_users_own_guards_count_however_they_are_named() {
+    let root = TempDir::new().expect("a folder");
+    let user = root.path().canonicalize().expect("a folder");
+    let write = |file: &str, text: &str| {
+        let path = user.join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
+        fs::write(path, text).expect("the file is written");
+    };
+    let cwd = format!(r#""bash":"./g.sh","cwd":"{}/hk""#, user.display());
+    for command in [
+        r#""bash":"~/hk/g.sh""#,
+        r#""bash":"$HOME/hk/g.sh""#,
+        r#""bash":"\"$HOME\"/hk/g.sh""#,
+        r#""bash":"\"${HOME}\"/hk/g.sh --strict""#,
+        r#""bash":"\"$HOME/hk\"/g.sh""#,
+        r#""bash":"bash \"$HOME/hk/g.sh\"""#,
+        r#""bash":"cd \"$HOME\"/hk && ./g.sh""#,
+        r#""bash":"cd ~/hk && bash g.sh""#,
+        cwd.as_str(),
+    ] {
+        write("hk/g.sh", "exit 2");
+        let text = format!("{{\"hooks\":{{\"preToolUse\":[{{{command}}}]}}}}");
+        write(".copilot/hooks/a.json", &text);
+        let loaded = load(&HookPlaces {
+            user: UserHookPlaces {
+                folder: Some(user.clone()),
+                homes: vec![user.join(".copilot")],
+                settings: Vec::new(),
+            },
+            ..HookPlaces::default()
+        });
+        let [hook] = loaded.hooks.as_slice() else {
+            panic!("{command}: {} hooks", loaded.hooks.len());
+        };
+        assert_eq!(hook.named_files, [user.join("hk/g.sh")], "{command}");
+        assert!(is_unchanged(hook), "{command}");
+        write("hk/g.sh", "exit 0");
+        assert!(!is_unchanged(hook), "{command}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_to_the_script_of_the_users_own_guard_may_not_lead_elsewhere() {
+    let root = TempDir::new().expect("a folder");
+    let user = root.path().canonicalize().expect("a folder");
+    let hooks = user.join(".copilot/hooks");
+    fs::create_dir_all(&hooks).expect("the folder is made");
+    let link = user.join("link.sh");
+    for (name, text) in [("good.sh", "exit 2"), ("evil.sh", "exit 0")] {
+        fs::write(user.join(name), text).expect("the script is written");
+    }
+    std::os::unix::fs::symlink("good.sh", &link).expect("the link is made");
+    let text = r#"{"hooks":{"preToolUse":[{"bash":"~/link.sh"}]}}"#;
+    fs::write(hooks.join("a.json"), text).expect("the file is written");
+    let loaded = load(&HookPlaces {
+        user: UserHookPlaces {
+            folder: Some(user.clone()),
+            homes: vec![user.join(".copilot")],
+            settings: Vec::new(),
+        },
+        ..HookPlaces::default()
+    });
+    assert!(loaded.hooks.iter().all(is_unchanged));
+    fs::remove_file(&link).expect("the link is removed");
+    std::os::unix::fs::symlink("evil.sh", &link).expect("the link is made");
+    assert!(!loaded.hooks.iter().any(is_unchanged));
+}
