@@ -17,6 +17,7 @@ impl Session {
             max_workers: None,
             agent_type: None,
             billable: None,
+            limits: None,
         };
         // At most once: a second fleet would be refused, although the first one works.
         let shared = &self.client().shared;

@@ -47,7 +47,7 @@ pub use hooks::Hooks;
 pub use queue::{KeepsWaiting, Stopped};
 pub use rewind::Rewind;
 pub use session::{Message, Session};
-pub use turn::{Reply, Turn, TurnOutcome, Wait};
+pub use turn::{CUT_WARNINGS, Reply, Turn, TurnOutcome, Wait};
 pub use until_idle::UntilIdle;
 
 /// The types of the protocol.

@@ -70,7 +70,7 @@ pub struct Reply {
 }
 
 /// The types of the warnings that follow a message that is not complete.
-const CUT_WARNINGS: [&str; 2] = ["answer_cut", "answer_filtered"];
+pub const CUT_WARNINGS: [&str; 2] = ["answer_cut", "answer_filtered"];
 
 /// The daemon's reply when the turn is complete.
 type Completion = BoxFuture<'static, Result<Completed, Error>>;

@@ -3,6 +3,7 @@
 
 mod ends;
 mod items;
+mod limits;
 mod plan;
 
 use std::collections::BTreeMap;

@@ -131,3 +131,18 @@ fn an_interrupt_stops_the_fleet_and_keeps_the_session() {
     gate.open();
     model.finish();
 }
+
+#[test]
+fn a_fleet_makes_no_more_calls_than_the_run_may() {
+    let home = Home::new();
+    let model = building(|_, request| {
+        let id = format!("c{}", request.messages().len());
+        Turn::any().calls([call(&id, "glob", json!({"pattern": "*"}))])
+    });
+    let args = ["--yolo", "--max-turns", "6", "-p", "/fleet Build a house"];
+    let said = model.run(&home, &args);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("6 of the 6 model calls"), "{said:?}");
+    assert_eq!(model.requests(), 6, "{said:?}");
+    model.finish();
+}

@@ -215,3 +215,35 @@ fn the_autopilot_goes_on_with_the_answer_of_a_forked_command() {
     );
     model.finish();
 }
+
+/// A model whose forked agent finds something; `goes_on` says what the conversation makes of it.
+fn found_it(goes_on: fn() -> Turn) -> Model {
+    Model::answering(move |request| {
+        let last = request.last_user_text();
+        if last.contains("FORK") && !last.contains("answered") {
+            Turn::any().says("found it")
+        } else {
+            goes_on()
+        }
+    })
+}
+
+#[test]
+fn a_forked_command_after_which_the_autopilot_reaches_its_cap_ends_with_4() {
+    let model = found_it(|| Turn::any().says("hm"));
+    let home = Home::new();
+    command(&home, "fk", FORK);
+    let said = model.run(&home, &["--autopilot", "-p", "/fk"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    model.finish();
+}
+
+#[test]
+fn a_cut_answer_after_a_forked_command_in_autopilot_ends_with_4() {
+    let model = found_it(|| Turn::any().says("half").stops_by("length"));
+    let home = Home::new();
+    command(&home, "fk", FORK);
+    let said = model.run(&home, &["--autopilot", "-p", "/fk"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    model.finish();
+}

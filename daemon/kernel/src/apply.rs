@@ -144,6 +144,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::ResearchStarted(research) => state.researches = Some(research.clone()),
         Durable::FleetStarted(started) => {
             state.fleet = Some(Fleet::started(state.fleet.take(), started));
+            run_limits::begin_fleet(state, started, head.timestamp);
         }
         Durable::FleetAssigned(assigned) => {
             if let Some(fleet) = &mut state.fleet {
@@ -217,7 +218,10 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::TaskPromoted(promoted) => state.tasks.promoted(&promoted.id),
         Durable::TaskAnswered(answered) => state.tasks.answered(answered),
         Durable::TaskContinued(continued) => {
-            let origin = state.origin();
+            let origin = runs::origin_of(
+                state,
+                state.tasks.get(continued.id.as_str()).and_then(Task::todo),
+            );
             state.tasks.continued(continued, origin, state.seq);
             works_on_todo(state, &continued.id);
         }

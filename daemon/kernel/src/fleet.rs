@@ -27,6 +27,8 @@ pub struct Fleet {
     pub most_todos: u32,
     pub begun: u32,
     pub planned_by: Option<MessageId>,
+    /// The run with limits that the workers belong to.
+    pub run: Option<MessageId>,
     /// Whether the fleet waits, because its session was opened again without being told to go on.
     pub paused: bool,
     /// The todos that workers are at.
@@ -70,6 +72,7 @@ impl Fleet {
             most_todos: started.most_todos.unwrap_or(u32::MAX),
             begun,
             planned_by: started.planned_by.clone(),
+            run: started.run.as_ref().map(|run| run.id.clone()),
             paused: false,
             members,
             settled,

@@ -1,6 +1,7 @@
 //! The limits that a message sets for its own run: how many model calls it may take, sub-agents
 //! included, and how long. They hold for nothing else in the session, and they end with the run.
 
+use loopd_proto::event::fleet::FleetStarted;
 use loopd_proto::id::MessageId;
 use loopd_proto::run_scope::{CommandRun, RunLimits};
 use loopd_proto::session::{LimitKind, SessionLimits};
@@ -85,6 +86,15 @@ pub(crate) fn begin_command(state: &mut State, command: &CommandRun, now: Timest
     }
 }
 
+/// Notes that a fleet begins. If its work is divided first, the run of that message begins its limits.
+pub(crate) fn begin_fleet(state: &mut State, started: &FleetStarted, now: Timestamp) {
+    if started.planned_by.is_none()
+        && let Some(run) = &started.run
+    {
+        begin_command(state, run, now);
+    }
+}
+
 /// Notes a model call of the session itself.
 pub(crate) fn called(state: &mut State) {
     if state.limited_run_in_force().is_some()
@@ -104,6 +114,14 @@ pub(crate) fn agent_called(state: &mut State, origin: Option<&MessageId>) {
 }
 
 impl State {
+    /// Returns the run under way and its limits, for a fleet that it starts.
+    pub(crate) fn limited_command(&self) -> Option<CommandRun> {
+        self.limited_run_in_force().map(|limited| CommandRun {
+            id: limited.message.clone(),
+            limits: Some(limited.limits),
+        })
+    }
+
     /// Returns the limited run, if it is under way: the session works on its message, or its sub-agents
     /// work while the session rests.
     fn limited_run_in_force(&self) -> Option<&LimitedRun> {

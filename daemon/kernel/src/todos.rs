@@ -79,6 +79,10 @@ pub enum TodoProblem {
         "a fleet carries out the todo {0:?}: only its own worker ends it, and no worker removes it; leave it as it is"
     )]
     OfFleet(String),
+    #[error(
+        "a fleet carries out the todo {0:?}: no other worker changes what it depends on; leave its dependencies as they are"
+    )]
+    OrderOfFleet(String),
     #[error("the todo {0:?} depends on itself")]
     DependsOnItself(String),
 }
@@ -143,12 +147,28 @@ pub fn rewritten(
     inputs: Vec<TodoInput>,
     now: Timestamp,
 ) -> Result<TodoList, TodoProblem> {
+    // What is too long is refused before it is looked at.
+    if inputs.len() > MOST_TODOS {
+        return Err(TodoProblem::TooMany {
+            count: inputs.len(),
+            limit: MOST_TODOS,
+        });
+    }
+    let wanted = inputs.iter().filter_map(|input| input.depends_on.as_ref());
+    let wanted: usize = wanted.map(Vec::len).sum();
+    if wanted > MOST_DEPENDENCIES {
+        return Err(TodoProblem::TooManyDependencies {
+            count: wanted,
+            limit: MOST_DEPENDENCIES,
+        });
+    }
     let mut ids: BTreeSet<String> = BTreeSet::new();
     for id in inputs.iter().filter_map(|input| input.id.as_ref()) {
         if !ids.insert(id.clone()) {
             return Err(TodoProblem::SameId(id.clone()));
         }
     }
+    let mut free = FreeIds::of(old);
     let mut list = TodoList::default();
     for input in inputs {
         let known = match &input.id {
@@ -161,7 +181,7 @@ pub fn rewritten(
         let id = match (&input.id, known) {
             (Some(id), _) => id.clone(),
             (None, Some(known)) => known.id.clone(),
-            (None, None) => free_id(old, &ids),
+            (None, None) => free.next(&ids),
         };
         ids.insert(id.clone());
         if let Some(wanted) = input.depends_on {
@@ -214,14 +234,28 @@ fn add(edges: &mut Vec<TodoDependency>, todo: &str, on: &str) {
     }
 }
 
-/// Returns the first of `1`, `2` and so on that no entry has or had in this list.
-fn free_id(old: &TodoList, taken: &BTreeSet<String>) -> String {
-    let mut number = old.todos.len().min(taken.len());
-    loop {
-        number += 1;
-        let id = number.to_string();
-        if old.get(&id).is_none() && !taken.contains(&id) {
-            return id;
+/// The ids of new entries: `1`, `2` and so on. Each number is looked at once.
+struct FreeIds<'a> {
+    old: BTreeSet<&'a str>,
+    number: usize,
+}
+
+impl<'a> FreeIds<'a> {
+    fn of(old: &'a TodoList) -> Self {
+        Self {
+            old: old.todos.iter().map(|todo| todo.id.as_str()).collect(),
+            number: 0,
+        }
+    }
+
+    /// Returns the next number that no entry has or had in this list.
+    fn next(&mut self, taken: &BTreeSet<String>) -> String {
+        loop {
+            self.number += 1;
+            let id = self.number.to_string();
+            if !self.old.contains(id.as_str()) && !taken.contains(&id) {
+                return id;
+            }
         }
     }
 }

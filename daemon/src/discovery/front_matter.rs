@@ -1,6 +1,7 @@
 //! Parses front matter: the YAML between two `---` lines at the beginning of a Markdown file.
 
 mod lenient;
+mod misplaced;
 
 use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
@@ -103,7 +104,7 @@ fn lines_of(text: &str, members: &[&str]) -> impl Iterator<Item = usize> {
 fn split<'a>(path: &Path, text: &'a str) -> Result<Option<(&'a str, &'a str)>, Problem> {
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else {
-        return Ok(None);
+        return misplaced::find(path, text).map_or(Ok(None), Err);
     };
     let mut end = first.len();
     for line in lines {

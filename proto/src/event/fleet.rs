@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::id::{MessageId, TaskId};
+use crate::run_scope::CommandRun;
 
 /// A fleet begins, or a paused one goes on.
 #[skip_serializing_none]
@@ -18,6 +19,8 @@ pub struct FleetStarted {
     pub most_todos: Option<u32>,
     /// The message in whose run the todos are written. No worker starts before that run has ended.
     pub planned_by: Option<MessageId>,
+    /// The run that the workers belong to, if it has limits.
+    pub run: Option<CommandRun>,
 }
 
 /// A todo is given to a worker.

@@ -83,8 +83,8 @@ pub struct InvokeParams {
     /// Without it the daemon sends such a message itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_scope: bool,
-    /// Our own member: how much a command that runs in a sub-agent may take. The limits of a message are
-    /// sent with it.
+    /// Our own member: how much a command may take that runs in a sub-agent or starts a fleet. The limits of a
+    /// message are sent with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<RunLimits>,
 }

@@ -6,6 +6,7 @@ use serde_with::skip_serializing_none;
 use crate::attachment::Attachment;
 use crate::event::fleet::FleetProgress;
 use crate::id::SessionId;
+use crate::run_scope::RunLimits;
 
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,6 +31,10 @@ pub struct FleetStartParams {
     /// Whether the prompt is charged for. loopd charges for none, so only `false` is taken.
     #[serde(default)]
     pub billable: Option<bool>,
+    /// Our own member: how much the fleet may take, with the run that divides its work and the one that
+    /// hears of its end.
+    #[serde(default)]
+    pub limits: Option<RunLimits>,
 }
 
 #[skip_serializing_none]

@@ -141,6 +141,54 @@ async fn a_worker_ends_no_todo_of_another_and_removes_none() {
 }
 
 #[tokio::test]
+async fn a_worker_does_not_change_what_the_todos_of_others_wait_for() {
+    let daemon = carrying_out(
+        "INSERT INTO todos (id, title) VALUES ('a', 'do a'), ('b', 'do b'), ('c', 'do c'); \
+         INSERT INTO todo_deps (todo_id, depends_on) VALUES ('b', 'a'), ('c', 'b')",
+        |todo, request| {
+            let query = |id: &str, query: &str| call(id, "sql", json!({ "query": query }));
+            match (todo, request.last_results().as_slice()) {
+                ("a", []) => Turn::any().calls([
+                    query("w", "DELETE FROM todo_deps WHERE todo_id = 'c'"),
+                    query(
+                        "x",
+                        "UPDATE todo_deps SET depends_on = 'a' WHERE todo_id = 'c'",
+                    ),
+                    query(
+                        "y",
+                        "UPDATE todo_deps SET todo_id = 'a' WHERE todo_id = 'b'",
+                    ),
+                    query("z", "INSERT INTO todo_deps VALUES ('b', 'c')"),
+                ]),
+                ("a", results) if results.len() == 4 => {
+                    let refused = |text: &String| text.contains("changes what it depends on");
+                    assert!(results.iter().all(refused), "{results:?}");
+                    // What is new, and what is its own, is its own affair.
+                    Turn::any().calls([query(
+                        "n",
+                        "INSERT INTO todos (id, title) VALUES ('d', 'do d'); \
+                         INSERT INTO todo_deps VALUES ('d', 'c')",
+                    )])
+                }
+                ("a", results) => {
+                    assert!(!results[0].contains("Nothing was changed"), "{results:?}");
+                    Turn::any().says("built a")
+                }
+                (todo, _) => Turn::any().says(&format!("built {todo}")),
+            }
+        },
+    )
+    .await;
+    let (_, end) = carried_out(&daemon).await;
+    assert_eq!(end["done"], 4, "{end}");
+    let requests = daemon.script().requests();
+    let mut begun: Vec<String> = requests.iter().filter_map(todo_of).collect();
+    begun.dedup();
+    assert_eq!(begun, ["a", "b", "c", "d"]);
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn what_was_left_in_progress_is_carried_out() {
     let daemon = carrying_out(
         "INSERT INTO todos (id, title, status) VALUES ('a', 'do a', 'in_progress')",

@@ -62,17 +62,21 @@ pub(crate) fn outcome_of(
             | TurnOutcome::Idle
             | TurnOutcome::Completed { .. }
             | TurnOutcome::Blocked { .. } => Outcome::Done,
-            TurnOutcome::Stopped { reason, .. } => match reason {
-                StopReason::CapReached => Outcome::Limit,
-                // The person at this terminal said no, which is an answer and no failure of the run.
-                StopReason::Rejected if app.terminal.can_ask() => Outcome::Done,
-                StopReason::Rejected => Outcome::NobodyToAsk,
-                StopReason::TaskComplete
-                | StopReason::Blocked
-                | StopReason::Aborted
-                | StopReason::Error => Outcome::Failed,
-            },
+            TurnOutcome::Stopped { reason, .. } => of_stop(app, reason),
         }),
+    }
+}
+
+/// Returns the outcome of a run at whose end the autopilot stopped.
+pub(super) fn of_stop(app: &App, reason: StopReason) -> Outcome {
+    match reason {
+        StopReason::TaskComplete => Outcome::Done,
+        StopReason::Blocked => Outcome::Blocked,
+        StopReason::CapReached => Outcome::Limit,
+        // The person at this terminal said no, which is an answer and no failure of the run.
+        StopReason::Rejected if app.terminal.can_ask() => Outcome::Done,
+        StopReason::Rejected => Outcome::NobodyToAsk,
+        StopReason::Aborted | StopReason::Error => Outcome::Failed,
     }
 }
 
@@ -84,6 +88,12 @@ pub(crate) async fn command_outcome(
     finished: Result<(), Error>,
 ) -> anyhow::Result<Outcome> {
     match finished {
+        Err(error)
+            if error.limit_reached() == Some(LimitKind::Time)
+                && app.options.run.timeout.is_some() =>
+        {
+            return Ok(Outcome::TimedOut);
+        }
         // An event has already shown this.
         Err(error) if error.limit_reached().is_some() => return Ok(Outcome::Limit),
         Err(Error::Failed(_)) => return Ok(Outcome::Failed),

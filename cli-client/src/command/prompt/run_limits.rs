@@ -42,7 +42,7 @@ const AFTER_US: Duration = Duration::from_secs(2);
 pub(super) const STOPPING: Duration = Duration::from_secs(10);
 
 /// The limits of one run as they are kept here, and whether one of them was reached. The daemon counts
-/// the calls for a message and for a command in a sub-agent; here they are counted for other commands.
+/// the calls for a message, for a command in a sub-agent and for a fleet; here they are counted for other commands.
 #[derive(Debug, Default)]
 pub(super) struct WatchedLimits {
     deadline: Option<Instant>,

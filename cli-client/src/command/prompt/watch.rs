@@ -1,13 +1,13 @@
 //! Shows the work of a session until its end: the turn of a message, or what a slash command has begun.
 
 use loopd_sdk::{
-    BegunWork, Body, CompletionOutcome, Durable, Error, Event, KeepsWaiting, Mode, Reply, Session,
-    Stopped, TaskComplete, Turn, TurnOutcome, UntilIdle,
+    BegunWork, Body, CUT_WARNINGS, CompletionOutcome, Durable, Error, Event, KeepsWaiting, Mode,
+    Reply, Session, StopReason, Stopped, TaskComplete, Turn, TurnOutcome, UntilIdle,
 };
 
 use super::Shows;
 use super::background::Background;
-use super::ending::{answer, command_outcome, outcome_of};
+use super::ending::{answer, command_outcome, of_stop, outcome_of};
 use super::run_limits::{Counts, WatchedLimits};
 use crate::app::App;
 use crate::outcome::Outcome;
@@ -106,7 +106,7 @@ pub(crate) async fn watch(
                 Answers::Own(_),
                 Work::Message(_)
                 | Work::Command {
-                    begun: Some(BegunWork::Agent),
+                    begun: Some(BegunWork::Agent | BegunWork::Fleet),
                     ..
                 },
             ) => WatchedLimits::new(&app.options.run, Counts::TheDaemon),
@@ -126,6 +126,8 @@ pub(crate) async fn watch(
             (Work::Message(_) | Work::Command { .. } | Work::Background(_), _) => None,
         },
         task: None,
+        stopped: None,
+        is_cut: false,
     };
     if let Some(outcome) = watching.follow(&mut work).await? {
         return Ok(outcome);
@@ -145,7 +147,8 @@ pub(crate) async fn watch(
                     .notice("loop: the agent ended without an answer");
             }
             let failed = finished.is_err();
-            let paused = watching.paused(answers, &finished).await?;
+            let is_idle = matches!(&finished, Ok(reply) if reply.outcome == TurnOutcome::Idle);
+            let paused = watching.paused(answers, is_idle).await?;
             // Whoever has stopped it here knows why it has no answer.
             let known =
                 watching.was_shown || watching.interrupted || watching.limits.stopped().is_some();
@@ -165,6 +168,7 @@ pub(crate) async fn watch(
                     .renderer
                     .end_work(summary.map(sanitize).as_deref())?;
             }
+            let ended_well = finished.is_ok();
             let outcome = command_outcome(app, session, begun, finished).await;
             let is_blocked = |task: &TaskComplete| task.outcome == Some(CompletionOutcome::Blocked);
             let outcome = match outcome {
@@ -172,6 +176,14 @@ pub(crate) async fn watch(
                     if begun.is_some() && watching.task.as_ref().is_some_and(is_blocked) =>
                 {
                     Ok(Outcome::Blocked)
+                }
+                Ok(Outcome::Done) if begun.is_some() => {
+                    let known = watching.autopilot_outcome();
+                    let paused = match known {
+                        Some(_) => None,
+                        None => watching.paused(answers, ended_well).await?,
+                    };
+                    Ok(known.or(paused).unwrap_or(Outcome::Done))
                 }
                 outcome => outcome,
             };
@@ -209,6 +221,10 @@ struct Watching<'a> {
     own: Option<OwnRun>,
     /// What the agent said last of its task.
     task: Option<TaskComplete>,
+    /// Why the autopilot stopped last.
+    stopped: Option<StopReason>,
+    /// Whether the last message of the agent is not complete.
+    is_cut: bool,
 }
 
 impl Watching<'_> {
@@ -261,6 +277,15 @@ impl Watching<'_> {
             (Body::Durable(Durable::AssistantMessage(said)), None) if is_own => {
                 let is_answer = said.tool_requests.is_empty();
                 self.last = is_answer.then(|| said.content.clone());
+                self.is_cut = false;
+            }
+            (Body::Durable(Durable::SessionWarning(warning)), None)
+                if is_own && CUT_WARNINGS.contains(&warning.warning_type.as_str()) =>
+            {
+                self.is_cut = true;
+            }
+            (Body::Durable(Durable::AutopilotStopped(stopped)), None) => {
+                self.stopped = Some(stopped.reason);
             }
             (Body::Durable(Durable::TaskComplete(said)), None) => self.task = Some(said.clone()),
             _ => {}
@@ -318,13 +343,17 @@ impl Watching<'_> {
         self.renderer.end_run(answer.as_deref())
     }
 
+    /// Returns what the end of the autopilot, or of the last answer, means for work that no message of ours
+    /// began.
+    fn autopilot_outcome(&self) -> Option<Outcome> {
+        if self.is_cut {
+            return Some(Outcome::Limit);
+        }
+        self.stopped.map(|reason| of_stop(self.app, reason))
+    }
+
     /// Returns the outcome of a run that has stopped because somebody has paused the autopilot.
-    async fn paused(
-        &self,
-        answers: Answers,
-        finished: &Result<Reply, Error>,
-    ) -> anyhow::Result<Option<Outcome>> {
-        let is_idle = matches!(finished, Ok(reply) if reply.outcome == TurnOutcome::Idle);
+    async fn paused(&self, answers: Answers, is_idle: bool) -> anyhow::Result<Option<Outcome>> {
         if answers == Answers::All || !is_idle || !self.app.options.asks_for_autopilot() {
             return Ok(None);
         }

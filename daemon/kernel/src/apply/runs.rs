@@ -103,7 +103,7 @@ pub(super) fn started(state: &mut State, started: &TaskStarted, now: Timestamp) 
         TaskWork::Shell(_) | TaskWork::External(_) => None,
     };
     let Some((work, command)) = work.and_then(|work| Some((work, work.command.as_ref()?))) else {
-        let origin = state.origin();
+        let origin = origin_of(state, work.and_then(|work| work.todo.as_deref()));
         state.tasks.started(started, origin, state.seq);
         return;
     };
@@ -113,6 +113,15 @@ pub(super) fn started(state: &mut State, started: &TaskStarted, now: Timestamp) 
     if work.execution == Execution::Background && state.run().is_none() {
         state.autopilot.begin(&command.id, None);
     }
+}
+
+/// Returns the message that a task works for: that of the run under way, or that of the fleet whose todo it
+/// carries out, if the fleet has limits.
+pub(super) fn origin_of(state: &State, todo: Option<&str>) -> Option<MessageId> {
+    let fleet = state.fleet.as_ref().filter(|_| todo.is_some());
+    fleet
+        .and_then(|fleet| fleet.run.clone())
+        .or_else(|| state.origin())
 }
 
 /// Returns the current run.

@@ -2,6 +2,7 @@
 
 use loopd_proto::attachment::Attachment;
 use loopd_proto::event::fact::ClientRef;
+use loopd_proto::run_scope::RunLimits;
 
 /// An order for a fleet.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub struct FleetOrder {
     pub workers: Option<u32>,
     pub agent_type: Option<String>,
     pub sender: Option<ClientRef>,
+    /// How much the fleet may take.
+    pub limits: Option<RunLimits>,
 }
 
 /// An order for one worker.

@@ -11,6 +11,7 @@ use loopd_proto::event::task::TasksDelivered;
 use loopd_proto::event::todo::{Todo, TodoList, TodoStatus};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::TaskId;
+use loopd_proto::run_scope::{CommandRun, RunScope};
 
 use super::{queue, tell_idle, todos};
 use crate::command::{
@@ -76,7 +77,12 @@ pub(super) fn start(
         return Err(Refusal::FleetWhilePlanning);
     }
     check(state, prompt.is_none() && state.fleet.is_none(), env)?;
+    let scope = order.limits.map(|limits| RunScope {
+        limits: Some(limits),
+        ..RunScope::default()
+    });
     let message = prompt.map(|prompt| PendingMessage {
+        scope: scope.map(Box::new),
         display_prompt: Some(texts::deployed(&prompt)),
         attachments: order.attachments,
         sender: order.sender,
@@ -87,6 +93,10 @@ pub(super) fn start(
         )
     });
     let planned_by = message.as_ref().map(|message| message.id.clone());
+    let run = order.limits.map(|limits| CommandRun {
+        id: planned_by.clone().unwrap_or_else(|| env.message()),
+        limits: Some(limits),
+    });
     let mut decision = Decision::answering(match &planned_by {
         Some(message) => Answer::Message(message.clone()),
         None => Answer::Accepted(true),
@@ -96,6 +106,7 @@ pub(super) fn start(
         agent_type: order.agent_type,
         most_todos: Some(env.fleet_todos),
         planned_by,
+        run,
     }));
     let list = taken_up(&state.todos.list);
     if list != state.todos.list {
@@ -120,6 +131,7 @@ pub(super) fn carry_out_plan(state: &State, decision: &mut Decision, env: &Decid
         agent_type: None,
         most_todos: Some(env.fleet_todos),
         planned_by: run.and_then(|run| run.origin.clone()),
+        run: state.limited_command(),
     }));
 }
 
@@ -211,7 +223,7 @@ fn finish(
     let message = PendingMessage {
         display_prompt: Some(texts::finished_shortly(&fleet.progress(&step.list))),
         source: Some("fleet".to_owned()),
-        origin: fleet.planned_by.clone(),
+        origin: fleet.planned_by.clone().or_else(|| fleet.run.clone()),
         ..PendingMessage::new(
             env.message(),
             texts::finished(state, fleet, &step.list),
@@ -260,22 +272,35 @@ pub(super) fn stop(state: &State) -> Decision {
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
+    let workers: Vec<TaskId> = running(state, fleet).map(|task| task.id.clone()).collect();
+    close(state, fleet, &mut decision);
+    if workers.is_empty() && !state.is_busy() && !state.tasks.has_agents_at_work() {
+        tell_idle(state, &mut decision, None);
+    }
+    decision.run(Effect::CancelWorkers(workers));
+    decision
+}
+
+/// Ends the fleet whose run has used up its time. The agents of the session are stopped by the caller.
+pub(super) fn time_up(state: &State, decision: &mut Decision) {
+    let of_run = |fleet: &&Fleet| fleet.run.is_some() && !fleet.paused;
+    if let Some(fleet) = state.fleet.as_ref().filter(of_run) {
+        close(state, fleet, decision);
+    }
+}
+
+/// Ends a fleet before its todos are done. Those that are in progress wait again.
+fn close(state: &State, fleet: &Fleet, decision: &mut Decision) {
     let mut list = state.todos.list.clone();
     for todo in &mut list.todos {
         if fleet.members.contains_key(&todo.id) && todo.status == TodoStatus::InProgress {
             todo.status = TodoStatus::Pending;
         }
     }
-    let workers: Vec<TaskId> = running(state, fleet).map(|task| task.id.clone()).collect();
     if list != state.todos.list {
-        todos::updated(&mut decision, list.clone());
+        todos::updated(decision, list.clone());
     }
-    ended(&mut decision, fleet, &list, FleetEnd::Stopped);
-    if workers.is_empty() && !state.is_busy() && !state.tasks.has_agents_at_work() {
-        tell_idle(state, &mut decision, None);
-    }
-    decision.run(Effect::CancelWorkers(workers));
-    decision
+    ended(decision, fleet, &list, FleetEnd::Stopped);
 }
 
 fn running<'a>(state: &'a State, fleet: &'a Fleet) -> impl Iterator<Item = &'a Task> {

@@ -15,7 +15,7 @@ use loopd_proto::id::RequestId;
 use loopd_proto::params::pending::{LimitAction, LimitsExhausted};
 use loopd_proto::session::{LIMIT_ERROR, LimitKind, SessionLimits};
 
-use super::{abort, autopilot, end_run, tasks, tell_idle, turn};
+use super::{abort, autopilot, end_run, fleet, tasks, tell_idle, turn};
 use crate::autopilot::RunEnd;
 use crate::budget::{self, LimitReached, Spend};
 use crate::command::{Answer, DecideEnv, Decision, Effect, ModelFailure};
@@ -230,6 +230,9 @@ pub(super) fn time_up(state: &State, env: &DecideEnv<'_>) -> Decision {
     let failure = failure(&reached, state.model.clone());
     decision.store(Durable::SessionError(turn::error(state, failure)));
     decision.store(Durable::TimeUp(Empty {}));
+    if reached.of_run {
+        fleet::time_up(state, &mut decision);
+    }
     decision.run(Effect::CancelTurn);
     if state.tasks.has_agents_at_work() {
         decision.run(Effect::CancelAgents);

@@ -1,5 +1,7 @@
 //! Changes of the todo list. Each stores the whole list and tells clients that it changed.
 
+use std::collections::BTreeSet;
+
 use loopd_proto::event::session::Empty;
 use loopd_proto::event::todo::TodoList;
 use loopd_proto::event::{Durable, Ephemeral};
@@ -44,8 +46,26 @@ fn keep_items(before: &TodoList, own: Option<&str>, after: &TodoList) -> Result<
         None => true,
         Some(now) => now.status.is_over() && own != Some(todo.id.as_str()),
     });
-    match taken {
-        Some(todo) => Err(TodoProblem::OfFleet(todo.id.clone())),
+    if let Some(todo) = taken {
+        return Err(TodoProblem::OfFleet(todo.id.clone()));
+    }
+    keep_order(before, own, after)
+}
+
+/// Refuses that an agent changes what the todos of others wait for. A todo that is new has the dependencies
+/// that it is written with.
+fn keep_order(before: &TodoList, own: Option<&str>, after: &TodoList) -> Result<(), TodoProblem> {
+    fn edges(list: &TodoList) -> BTreeSet<(&str, &str)> {
+        let edges = list.dependencies.iter();
+        edges
+            .map(|edge| (edge.todo_id.as_str(), edge.depends_on.as_str()))
+            .collect()
+    }
+    let (was, is) = (edges(before), edges(after));
+    let is_open = |id: &str| before.get(id).is_some_and(|todo| !todo.status.is_over());
+    let mut changed = was.symmetric_difference(&is);
+    match changed.find(|(todo, _)| own != Some(*todo) && is_open(todo)) {
+        Some((todo, _)) => Err(TodoProblem::OrderOfFleet((*todo).to_owned())),
         None => Ok(()),
     }
 }

@@ -75,6 +75,7 @@ fn fleet(state: &mut State, workers: u32) {
             agent_type: None,
             most_todos: None,
             planned_by: None,
+            run: None,
         },
     ));
 }

@@ -69,3 +69,25 @@ fn what_depended_on_an_entry_that_is_gone_waits_no_more() {
     let gone = rewritten(&list, vec![input(Some("b"), "two")], NOW).unwrap();
     assert_eq!(edges(&gone), []);
 }
+
+#[test]
+fn a_list_that_is_too_long_is_refused_before_it_is_read() {
+    let many = |count: usize| (0..count).map(|at| input(None, &format!("todo {at}")));
+    let wrong = rewritten(&TodoList::default(), many(100_000).collect(), NOW);
+    let expected = TodoProblem::TooMany {
+        count: 100_000,
+        limit: MOST_TODOS,
+    };
+    assert_eq!(wrong, Err(expected));
+    let mut one = input(Some("a"), "one");
+    one.depends_on = Some(vec!["b".to_owned(); 100_000]);
+    let wrong = rewritten(&TodoList::default(), vec![one], NOW);
+    let expected = TodoProblem::TooManyDependencies {
+        count: 100_000,
+        limit: MOST_DEPENDENCIES,
+    };
+    assert_eq!(wrong, Err(expected));
+    let list = rewritten(&TodoList::default(), many(MOST_TODOS).collect(), NOW).unwrap();
+    let numbers: Vec<String> = (1..=MOST_TODOS).map(|at| at.to_string()).collect();
+    assert_eq!(ids(&list), numbers);
+}

@@ -174,3 +174,30 @@ fn what_is_filled_in_never_takes_more_memory_than_a_prompt_may() {
         assert_eq!(template.fill(&argument, "/work"), Err(NotFilled::TooLong));
     }
 }
+
+#[test]
+fn a_restriction_that_is_not_at_the_beginning_is_not_ignored() {
+    let folder = TempDir::new().unwrap();
+    let files = [
+        ("blank", "\n---\nallowed-tools: Read\n---\nGo."),
+        ("space", " ---\nallowed-tools: Read\n---\nGo."),
+        ("comment", "# mine\n---\nallowed-tools: Read\n---\nGo."),
+        ("returns", "---\rallowed-tools: Read\r---\rGo."),
+        ("dashes", "----\nallowed-tools: Read\n----\nGo."),
+    ];
+    for (name, text) in files {
+        write(folder.path(), &format!(".claude/commands/{name}.md"), text);
+    }
+    write(
+        folder.path(),
+        ".claude/commands/plain.md",
+        "# Go\n\n---\n\nGo on.",
+    );
+    let found = found(folder.path());
+    assert_eq!(names(&found), ["plain"]);
+    assert_eq!(found.problems.len(), files.len(), "{:?}", found.problems);
+    for problem in &found.problems {
+        let told = problem.to_string();
+        assert!(told.contains("looks like front matter"), "{told}");
+    }
+}

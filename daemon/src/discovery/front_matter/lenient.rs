@@ -127,7 +127,7 @@ fn by_lines(matter: &str, first: usize) -> (Vec<Member>, Vec<(usize, String)>) {
     (members.collect(), unread)
 }
 
-fn is_key(key: &str) -> bool {
+pub(super) fn is_key(key: &str) -> bool {
     let key = unquoted(key.trim());
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
     !key.is_empty() && key.chars().all(plain)

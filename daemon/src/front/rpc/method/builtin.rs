@@ -12,6 +12,7 @@ use loopd_proto::params::agent::{ListParams, SelectParams};
 use loopd_proto::params::command::{CommandInfo, CommandInput, CommandKind, Invoked};
 use loopd_proto::params::model::SwitchParams;
 use loopd_proto::params::session::Of;
+use loopd_proto::run_scope::RunLimits;
 use loopd_proto::session::Mode;
 
 use super::commands::AllCommands;
@@ -39,6 +40,8 @@ pub(super) struct Call<'a> {
     pub(super) context: &'a Context,
     pub(super) session: &'a SessionHandle,
     pub(super) input: &'a str,
+    /// How much the work may take that the command begins by itself.
+    pub(super) limits: Option<RunLimits>,
 }
 
 const fn words(hint: &'static str) -> CommandInput {
@@ -178,6 +181,7 @@ impl Builtin {
         context: &Context,
         session: &SessionHandle,
         input: &str,
+        limits: Option<RunLimits>,
     ) -> Result<Invoked, RpcError> {
         if self.input.is_none() && !input.is_empty() {
             return Err(RpcError::Failed(format!(
@@ -189,6 +193,7 @@ impl Builtin {
             context,
             session,
             input,
+            limits,
         })
         .await
     }

@@ -41,6 +41,7 @@ pub(super) async fn fleet(call: Call<'_>) -> Result<Invoked, RpcError> {
         max_workers: None,
         agent_type: None,
         billable: None,
+        limits: call.limits,
     };
     Ok(Invoked::Completed {
         message_id: fleet::begin(call.context, call.session, order).await?,

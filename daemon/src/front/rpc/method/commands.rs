@@ -219,7 +219,7 @@ pub(super) async fn run(
                 Err(why) => Err(RpcError::Failed(why)),
             }
         }
-        Some(Found::Builtin(builtin)) => builtin.run(context, session, input).await,
+        Some(Found::Builtin(builtin)) => builtin.run(context, session, input, limits).await,
         Some(Found::Skill(skill)) => skill.run(context, session, input, limits).await,
         Some(Found::Prompt(prompt)) => prompt.run(input).await,
         Some(Found::File(command)) => {

@@ -58,6 +58,7 @@ pub(super) async fn begin(
         workers: params.max_workers,
         agent_type: params.agent_type,
         sender: Some(context.caller()),
+        limits: params.limits,
     };
     let done = session.command(Command::StartFleet(order)).await?;
     Ok(match done.answer {
