@@ -78,6 +78,9 @@ async fn act(app: &App, session: &Session, wanted: Wanted) -> anyhow::Result<Out
     } else {
         let is_undo = wanted.undo && done.outcome == RewindOutcome::Success && !done.dry_run;
         show(app, &done)?;
+        if let Some(warning) = &done.warning {
+            app.terminal.notice(&one_line(warning));
+        }
         app.terminal.notice(&if is_undo {
             format!("the rewind was undone; {} files changed", done.files.len())
         } else {

@@ -13,6 +13,16 @@ pub struct Rewinds {
     /// Those that took the conversation back.
     turns: Vec<Turnback>,
     last: Option<LastRewind>,
+    /// Those that can be undone. The next undo takes the last one.
+    undoable: Vec<Undoable>,
+}
+
+/// A rewind that can be undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Undoable {
+    rewind: LastRewind,
+    /// What can be undone again after this one, which is an undo, was undone itself.
+    undid: Option<Box<Undoable>>,
 }
 
 /// A rewind of the conversation.
@@ -24,7 +34,7 @@ struct Turnback {
     to: Seq,
 }
 
-/// The newest rewind, which can be undone.
+/// A rewind as it is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastRewind {
     pub id: RewindId,
@@ -54,17 +64,51 @@ impl Rewinds {
             let to = rewound.target.position;
             self.turns.push(Turnback { at, to });
         }
-        self.last = Some(LastRewind {
+        let rewind = LastRewind {
             id: rewound.rewind.clone(),
             mode: rewound.mode,
             began,
             events_removed: rewound.events_removed,
-        });
+        };
+        self.last = Some(rewind.clone());
+        if let Some(undone) = &rewound.undoes {
+            self.undone(undone, rewind, rewound.took_work == Some(true));
+        } else if rewound.events_removed > 0 || rewound.restored > 0 {
+            let undid = None;
+            self.undoable.push(Undoable { rewind, undid });
+        }
     }
 
-    /// Returns the rewind that can be undone.
+    /// Records that `undo` took a rewind back. It can be undone itself only if it took work back that
+    /// was done after that rewind, and so would be lost. Otherwise the next undo goes one rewind further
+    /// back.
+    fn undone(&mut self, undone: &RewindId, undo: LastRewind, took_work: bool) {
+        let last = self.undoable.pop_if(|last| last.rewind.id == *undone);
+        let Some(last) = last else {
+            return;
+        };
+        let has = |part: fn(RewindMode) -> bool| part(undo.mode) || !part(last.rewind.mode);
+        if !has(RewindMode::has_conversation) || !has(RewindMode::has_files) {
+            // A part of it was undone, and the next undo takes the rest.
+            self.undoable.push(last);
+        } else if took_work {
+            self.undoable.push(Undoable {
+                rewind: undo,
+                undid: Some(Box::new(last)),
+            });
+        } else if let Some(undid) = last.undid {
+            self.undoable.push(*undid);
+        }
+    }
+
+    /// Returns the newest rewind.
     pub fn last(&self) -> Option<&LastRewind> {
         self.last.as_ref()
+    }
+
+    /// Returns the rewind that the next undo takes back.
+    pub fn undoable(&self) -> Option<&LastRewind> {
+        self.undoable.last().map(|undoable| &undoable.rewind)
     }
 
     /// Returns how many times the conversation was taken back.

@@ -150,8 +150,8 @@ impl Tool for Bash {
             Mode::Sync => RunIn::Foreground,
             Mode::Async => RunIn::Background,
         };
-        if may_write(&args, context) {
-            context.captures.command_starts().await;
+        if may_write(&args, context) && !context.command_starts().await {
+            return Outcome::interrupted("");
         }
         let order = CommandOrder {
             shell: args.shell_id,

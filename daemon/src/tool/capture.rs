@@ -48,11 +48,14 @@ pub use session_diff::SessionChange;
 pub use state::NotCaptured;
 pub use turns::{TrackedTurns, TurnChanges};
 
-/// How long a command waits for the copy of the workspace before it runs all the same.
+/// How long a command that may change files waits for the copy of the workspace before it runs all the
+/// same, and how much of that nobody is told of.
 ///
-/// A model takes longer to answer than most workspaces take to be copied. Where it does not, the rest
-/// is copied later, and what the command changes there is named and not restored.
-const COPY_WAIT: Duration = Duration::from_millis(100);
+/// A model takes longer to answer than most workspaces take to be copied. Where it does not, a command
+/// that comes late is better than files that nobody can bring back. What is not copied by then is copied
+/// later, and what the command changes there is named and not restored.
+const COPY_WAIT: Duration = Duration::from_secs(2);
+const SILENT_WAIT: Duration = Duration::from_millis(100);
 
 /// How long the end of a session waits for work on the copy.
 const END_WAIT: Duration = Duration::from_secs(10);
@@ -179,17 +182,22 @@ impl Captures {
     }
 
     /// Waits for the copy of the workspace before a command that may change files, and notes that one
-    /// runs. The wait is short and bounded.
-    pub async fn command_starts(&self) {
+    /// runs. The wait is bounded; `waits` is called if it is not over in a moment.
+    pub async fn command_starts(&self, waits: impl FnOnce()) {
         let Some(inner) = &self.inner else {
             return;
         };
+        let free = async || inner.jobs.acquire().await.is_ok();
         if inner.jobs.try_acquire().is_err()
-            && tokio::time::timeout(COPY_WAIT, inner.jobs.acquire())
-                .await
-                .is_err()
+            && tokio::time::timeout(SILENT_WAIT, free()).await.is_err()
         {
-            inner.overrun.store(true, Ordering::Release);
+            waits();
+            let rest = COPY_WAIT.saturating_sub(SILENT_WAIT);
+            if tokio::time::timeout(rest, free()).await.is_err() {
+                // Before as well as after: work that begins at this moment sees one of them.
+                self.touched();
+                inner.overrun.store(true, Ordering::Release);
+            }
         }
         self.touched();
     }

@@ -147,6 +147,21 @@ impl Deref for ToolContext {
 }
 
 impl ToolContext {
+    /// Waits for the copy of the workspace before a command that may change files. Returns whether the
+    /// command may begin: the turn may be aborted meanwhile.
+    pub async fn command_starts(&self) -> bool {
+        let waits = || {
+            let text = "Waits for the copy of the working directory, which lets a rewind bring back what the command deletes.";
+            // What there is no room for is not shown.
+            let told = Partial::Progress(text.to_owned());
+            self.partial.try_send(told).ok();
+        };
+        tokio::select! {
+            () = self.captures.command_starts(waits) => true,
+            () = self.cancel.cancelled() => false,
+        }
+    }
+
     /// Returns the directory, environment and backend for a command that starts now.
     pub fn command_context(&self) -> CommandContext {
         CommandContext {

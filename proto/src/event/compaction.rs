@@ -45,6 +45,9 @@ pub struct CompactionComplete {
     pub post_compaction_tokens: Option<u64>,
     pub pre_compaction_messages_length: Option<u64>,
     pub messages_removed: Option<u64>,
+    /// Our own member: how many of them did not fit into the request for the summary, which does not
+    /// cover them.
+    pub messages_left_out: Option<u64>,
     /// Negative if the summary is longer than what it replaces.
     pub tokens_removed: Option<i64>,
     pub summary_content: Option<String>,

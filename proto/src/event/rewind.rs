@@ -88,6 +88,8 @@ pub struct Rewound {
     pub skipped: u64,
     /// Whether a daemon that started later carried out the rest.
     pub completed_later: Option<bool>,
+    /// Set for an undo that took back messages which people sent after the rewind that it undoes.
+    pub took_work: Option<bool>,
 }
 
 /// Files could not be restored, so the session did not go back.

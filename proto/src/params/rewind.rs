@@ -83,6 +83,10 @@ pub struct Preview {
     pub reason: Option<UnavailableReason>,
     pub file_count: u64,
     pub files: Vec<FilePreview>,
+    /// Our own members: what is left alone, and what cannot be brought back, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<LeftFile>,
+    pub warning: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -128,6 +132,8 @@ pub struct RewindResult {
     pub restored_files: Vec<String>,
     pub skipped_files: Vec<SkippedRestore>,
     pub error: Option<String>,
+    /// Our own member: what cannot be brought back, in words.
+    pub warning: Option<String>,
 }
 
 /// What to do about files that somebody else changed.
@@ -179,4 +185,6 @@ pub struct LoopdRewound {
     pub files: Vec<FilePreview>,
     pub skipped: Vec<LeftFile>,
     pub error: Option<String>,
+    /// What cannot be brought back, in words.
+    pub warning: Option<String>,
 }

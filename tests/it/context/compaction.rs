@@ -313,6 +313,26 @@ async fn an_abort_ends_the_wait_and_leaves_the_conversation_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_conversation_of_which_nothing_fits_is_not_summarised() {
+    let daemon = Daemon::with(talking().await).await;
+    let mut options = window(100_000);
+    // The system message and the tools alone have more.
+    options["modelCapabilities"]["limits"]["max_prompt_tokens"] = json!(1_000);
+    options["infiniteSessions"] = json!({"enabled": false});
+    let mut session = daemon.client().create(options).await;
+    session.ask("first question").await;
+    let done = session.call(COMPACT, json!({})).await;
+    assert_eq!(done["success"], false, "{done}");
+    let error = done["error"].as_str().unwrap();
+    assert!(error.contains("leave next to no room"), "{done}");
+    session.ask("second question").await;
+    let request = daemon.script().last_request();
+    assert!(all(&request).contains("a town by the sea"));
+    assert_eq!(request.messages().len(), 4);
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_summary_that_cannot_be_made_changes_nothing() {
     let script = Script::answering(|request| {
         if asks_for_summary(request) {

@@ -268,3 +268,37 @@ async fn copies_are_for_the_user_alone_and_go_with_the_session() {
     assert!(!kept.exists(), "what was kept goes with the session");
     world.finish().await;
 }
+
+/// The copy may be whole when the command begins, or not: either way nothing is lost in silence.
+#[tokio::test]
+async fn what_the_first_command_deletes_comes_back_or_is_named() {
+    let turns = vec![vec![bash("rm -r d0 d1 d2 d90 d117 d119")]];
+    let mut world = World::new(&turns, |world| {
+        for number in 0..120 {
+            let folder = world.daemon.file(&format!("d{number}"));
+            std::fs::create_dir(&folder).unwrap();
+            for file in 0..50 {
+                std::fs::write(folder.join(format!("f{file}")), "text").unwrap();
+            }
+        }
+    })
+    .await;
+    let before = world.tree();
+    world.turn(0).await;
+    let points = world.points().await;
+    let wanted = json!({"eventId": points[0]["eventId"]});
+    let preview = world.session.call("session.history.previewRewind", wanted);
+    let preview = preview.await;
+    let done = world.rewind(&points[0], "conversation-and-files").await;
+    assert_eq!(done["outcome"], "success", "{done}");
+    assert_eq!(done["warning"], preview["warning"]);
+    let named = names(&world, &done["skippedFiles"], Some("path"));
+    let warning = done["warning"].as_str().unwrap_or_default();
+    assert_eq!(warning.is_empty(), named.is_empty(), "{warning} {named:?}");
+    let now = world.tree();
+    for path in before.keys().filter(|path| !now.contains_key(*path)) {
+        let is_named = named.iter().any(|name| path.starts_with(name));
+        assert!(is_named, "{} is gone: {named:?}", path.display());
+    }
+    world.finish().await;
+}

@@ -49,6 +49,8 @@ pub struct Summarised {
 #[derive(Debug)]
 pub struct Summary {
     pub text: String,
+    /// How many messages did not fit into the request for it.
+    pub left_out: u64,
     /// The provider's tracing id.
     pub provider_call_id: Option<String>,
     pub disk: Surviving,

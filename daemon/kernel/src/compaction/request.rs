@@ -13,6 +13,17 @@ const PROMPT_TOKENS: u64 = 700;
 /// A result with fewer tokens stays as it is.
 const LEAST_TOKENS: u64 = 200;
 
+/// If less than one part in so many fits, there is nothing to summarise.
+const LEAST_SHARE: u64 = 20;
+
+/// The request for a summary.
+#[derive(Debug)]
+pub struct SummaryRequest {
+    pub messages: Vec<ModelMessage>,
+    /// How many messages of the conversation did not fit.
+    pub left_out: u64,
+}
+
 /// The conversation that is summarised, apart from the session, which goes on meanwhile.
 #[derive(Debug, Clone)]
 pub struct Summarisable {
@@ -30,23 +41,25 @@ impl Summarisable {
 
     /// Returns the messages of the request for a summary. `room` is how many tokens the conversation may
     /// have there, by our own count. The request begins with the same bytes as the last one of the turn,
-    /// as long as the conversation fits.
-    pub fn messages(&self, room: u64, instructions: &[String]) -> Vec<ModelMessage> {
+    /// as long as the conversation fits. `None` if next to nothing of the conversation fits.
+    pub fn request(&self, room: u64, instructions: &[String]) -> Option<SummaryRequest> {
         let room = room.saturating_sub(PROMPT_TOKENS);
         let system = self.system.as_deref();
-        let mut messages = if self.history.tokens() <= room {
-            context::messages_of(system, &self.history)
+        let (mut messages, left_out) = if self.history.tokens() <= room {
+            (context::messages_of(system, &self.history), 0)
         } else {
-            context::messages_of(system, &fitting(&self.history, room))
+            let (history, left_out) = fitting(&self.history, room)?;
+            (context::messages_of(system, &history), left_out)
         };
         let asked = texts::compaction::prompt(instructions);
         messages.push(ModelMessage::User(vec![Part::Text(asked)]));
-        messages
+        Some(SummaryRequest { messages, left_out })
     }
 }
 
-/// Makes a conversation fit: shortens all long results, then leaves out what is oldest.
-fn fitting(history: &History, room: u64) -> History {
+/// Makes a conversation fit: shortens all long results, then leaves out what is oldest. Returns also how
+/// many messages were left out; `None` if next to nothing is left.
+fn fitting(history: &History, room: u64) -> Option<(History, u64)> {
     let mut short = history.clone();
     for stored in history.stored() {
         if let Entry::Result { text, .. } = &stored.entry
@@ -58,23 +71,32 @@ fn fitting(history: &History, room: u64) -> History {
     }
     let total = short.tokens();
     if total <= room {
-        return short;
+        return Some((short, 0));
     }
     let mut kept = 0;
     let entries = short.stored();
-    // Results without the message that asked for them are left out when the request is made.
     let first = entries.iter().rposition(|stored| {
         kept += stored.tokens();
         kept > room
     });
-    let through = first.and_then(|first| entries.get(first));
-    if let Some(through) = through.map(|stored| stored.seq) {
-        short.replace_through(
-            through,
-            Entry::User(vec![Part::Text(
-                texts::compaction::EARLIER_LEFT_OUT.to_owned(),
-            )]),
-        );
+    let Some(first) = first else {
+        return Some((short, 0));
+    };
+    // Results without the message that asked for them are left out when the request is made.
+    let rest = entries.iter().skip(first + 1);
+    let rest = rest.skip_while(|stored| match stored.entry {
+        Entry::Result { .. } | Entry::Image { .. } => true,
+        Entry::User(_) | Entry::Assistant(_) => false,
+    });
+    let (count, tokens) = rest.fold((0, 0), |(count, tokens), stored| {
+        (count + 1, tokens + stored.tokens())
+    });
+    if count == 0 || tokens * LEAST_SHARE < total {
+        return None;
     }
-    short
+    let left_out = entries.len() as u64 - count;
+    let through = entries.get(first).map(|stored| stored.seq)?;
+    let note = Part::Text(texts::compaction::EARLIER_LEFT_OUT.to_owned());
+    short.replace_through(through, Entry::User(vec![note]));
+    Some((short, left_out))
 }

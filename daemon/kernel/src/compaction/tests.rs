@@ -5,7 +5,7 @@
 use loopd_proto::id::Seq;
 
 use super::middle_left_out;
-use super::request::Summarisable;
+use super::request::{Summarisable, SummaryRequest};
 use crate::history::Entry;
 use crate::model::{AssistantTurn, ModelMessage, Part, ToolCall};
 use crate::state::State;
@@ -49,7 +49,11 @@ fn size(messages: &[ModelMessage]) -> u64 {
 #[test]
 fn the_request_begins_as_the_conversation_does_if_that_fits() {
     let state = with_results(3);
-    let messages = Summarisable::of(&state).messages(100_000, &["dwell on names".to_owned()]);
+    let asked = Summarisable::of(&state).request(100_000, &["dwell on names".to_owned()]);
+    let Some(SummaryRequest { messages, left_out }) = asked else {
+        unreachable!("the conversation fits");
+    };
+    assert_eq!(left_out, 0);
     let conversation = crate::context::messages(&state);
     assert_eq!(messages[..conversation.len()], conversation[..]);
     let Some(ModelMessage::User(parts)) = messages.last() else {
@@ -62,9 +66,18 @@ fn the_request_begins_as_the_conversation_does_if_that_fits() {
 
 #[test]
 fn a_conversation_that_does_not_fit_is_shortened_and_stays_valid() {
-    for room in [6_000, 3_000, 1_500, 800, 0] {
+    for room in [6_000, 3_000, 1_500] {
         let state = with_results(20);
-        let messages = Summarisable::of(&state).messages(room, &[]);
+        let Some(asked) = Summarisable::of(&state).request(room, &[]) else {
+            unreachable!("a part fits into {room}");
+        };
+        let messages = asked.messages;
+        let kept = messages
+            .iter()
+            .filter(|it| !matches!(it, ModelMessage::System(_)));
+        // The note about what was left out and the question are no part of the conversation.
+        let kept = kept.count() as u64 - if asked.left_out > 0 { 2 } else { 1 };
+        assert_eq!(asked.left_out + kept, 41, "{room}");
         assert!(
             size(&messages) < room + 2_500,
             "{room}: {}",
@@ -78,6 +91,15 @@ fn a_conversation_that_does_not_fit_is_shortened_and_stays_valid() {
                 assert_eq!(turn.calls[0].id, *call);
             }
         }
+    }
+}
+
+#[test]
+fn there_is_no_request_for_a_summary_of_next_to_nothing() {
+    let state = with_results(20);
+    for room in [0, 700, 800, 900] {
+        let asked = Summarisable::of(&state).request(room, &[]);
+        assert!(asked.is_none(), "{room}: {asked:?}");
     }
 }
 

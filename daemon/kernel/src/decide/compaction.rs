@@ -202,7 +202,7 @@ fn replace(
     }
     let through = running.through;
     let limit = facts.own_limit();
-    let text = texts::compaction::replacement(state, through, &summary.disk, &summary.text, limit);
+    let text = texts::compaction::replacement(state, through, &summary, limit);
     let entries = state.history.stored();
     let (removed, kept): (Vec<_>, Vec<_>) =
         entries.iter().partition(|stored| stored.seq <= through);
@@ -231,6 +231,7 @@ fn replace(
             pre_compaction_messages_length: Some(entries.len() as u64),
             messages_removed: Some(removed.len().saturating_sub(1) as u64),
             tokens_removed: Some(pre.cast_signed().saturating_sub(post.cast_signed())),
+            messages_left_out: Some(summary.left_out).filter(|left_out| *left_out > 0),
             summary_content: Some(summary.text),
             request_id: summary.provider_call_id,
             custom_instructions: running.instructions.clone(),

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use loopd_proto::event::rewind::{RewindFailed, RewindStarted, Rewound, SnapshotRewind};
 use loopd_proto::event::session::{Info, Warning};
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::RewindId;
+use loopd_proto::id::{RewindId, Seq};
 
 use crate::command::{DecideEnv, Decision, Effect, Refusal, RestoreOutcome, RewindOrder};
 use crate::state::{Phase, Rewinding, State};
@@ -34,7 +34,7 @@ pub(super) fn begin(
         return Err(Refusal::HistoryChanged);
     }
     if let Some(undone) = &order.undoes
-        && state.rewinds.last().map(|last| &last.id) != Some(undone)
+        && state.rewinds.undoable().map(|last| &last.id) != Some(undone)
     {
         return Err(Refusal::HistoryChanged);
     }
@@ -59,6 +59,7 @@ pub(super) fn begin(
     }
     let rewound = Rewound {
         events_removed: removed(state, order.seen.visible, order.seen.removed),
+        took_work: took_work(state, order.undoes.as_ref(), order.target.position),
         rewind: order.id,
         mode: order.mode,
         target: order.target,
@@ -114,6 +115,12 @@ fn removed(state: &State, visible: u64, removed: u64) -> u64 {
     removed + state.visible.saturating_sub(visible)
 }
 
+/// Says whether an undo takes back messages that people sent after the rewind that it undoes.
+fn took_work(state: &State, undoes: Option<&RewindId>, target: Seq) -> Option<bool> {
+    let later = state.history.last_user().is_some_and(|at| at > target);
+    (undoes.is_some() && later).then_some(true)
+}
+
 fn take_back(state: &State, decision: &mut Decision, rewound: Rewound) {
     let told = rewound.mode.has_conversation().then(|| {
         let left = state.visible.saturating_sub(rewound.events_removed);
@@ -154,6 +161,7 @@ pub(super) fn restored(
             let has_conversation = started.mode.has_conversation();
             let rewound = Rewound {
                 rewind: rewind.clone(),
+                took_work: took_work(state, started.undoes.as_ref(), started.target.position),
                 mode: started.mode,
                 target: started.target.clone(),
                 undoes: started.undoes.clone(),

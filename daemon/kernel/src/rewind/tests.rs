@@ -17,6 +17,7 @@ fn rewound(to: u64, mode: RewindMode) -> Rewound {
         restored: 0,
         skipped: 0,
         completed_later: None,
+        took_work: None,
     }
 }
 
@@ -85,7 +86,67 @@ fn what_counted_before_a_position_does_not_know_later_rewinds() {
 #[test]
 fn a_rewind_of_files_hides_nothing_and_can_be_undone() {
     let mut rewinds = Rewinds::default();
-    rewinds.push(&rewound(3, RewindMode::Files), Seq(7), Seq(6));
+    let event = Rewound {
+        restored: 1,
+        ..rewound(3, RewindMode::Files)
+    };
+    rewinds.push(&event, Seq(7), Seq(6));
     assert_eq!(rewinds.hidden(), []);
-    assert_eq!(rewinds.last().unwrap().began, Seq(6));
+    assert_eq!(rewinds.undoable().unwrap().began, Seq(6));
+}
+
+/// Plays rewinds; each is its id, what it undoes, how many files it restored, and whether it took work.
+fn next_undo(rewinds: &[(&str, Option<&str>, u64, bool)]) -> Option<RewindId> {
+    let mut all = Rewinds::default();
+    for (at, (id, undoes, restored, took_work)) in (1..).zip(rewinds) {
+        let event = Rewound {
+            rewind: (*id).into(),
+            undoes: undoes.map(Into::into),
+            restored: *restored,
+            took_work: took_work.then_some(true),
+            ..rewound(1, RewindMode::Files)
+        };
+        all.push(&event, Seq(at), Seq(at));
+    }
+    all.undoable().map(|rewind| rewind.id.clone())
+}
+
+#[test]
+fn undos_go_back_one_rewind_at_a_time() {
+    let (a, b) = (("a", None, 1, false), ("b", None, 1, false));
+    let undo_b = ("u", Some("b"), 1, false);
+    assert_eq!(next_undo(&[a, b]), Some("b".into()));
+    assert_eq!(next_undo(&[a, b, undo_b]), Some("a".into()));
+    assert_eq!(next_undo(&[a, b, undo_b, ("v", Some("a"), 1, false)]), None);
+    // One that changed nothing is no step.
+    let nothing = ("n", None, 0, false);
+    assert_eq!(next_undo(&[a, nothing]), Some("a".into()));
+    assert_eq!(next_undo(&[nothing]), None);
+}
+
+#[test]
+fn an_undo_that_took_work_back_can_be_undone_itself() {
+    let (a, b) = (("a", None, 1, false), ("b", None, 1, false));
+    let undo = ("u", Some("b"), 1, true);
+    assert_eq!(next_undo(&[a, b, undo]), Some("u".into()));
+    let again = ("v", Some("u"), 1, false);
+    assert_eq!(next_undo(&[a, b, undo, again]), Some("b".into()));
+}
+
+#[test]
+fn a_part_of_a_rewind_that_was_undone_leaves_the_rest_to_the_next_undo() {
+    let mut all = Rewinds::default();
+    let whole = Rewound {
+        events_removed: 2,
+        ..rewound(3, RewindMode::ConversationAndFiles)
+    };
+    all.push(&whole, Seq(7), Seq(6));
+    let files = Rewound {
+        rewind: "u".into(),
+        undoes: Some("r".into()),
+        restored: 1,
+        ..rewound(6, RewindMode::Files)
+    };
+    all.push(&files, Seq(9), Seq(8));
+    assert_eq!(all.undoable().unwrap().id, "r".into());
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use loopd_proto::event::todo::Todo;
 use loopd_proto::id::Seq;
 
+use crate::command::Summary;
 use crate::compaction::middle_left_out;
 use crate::questions::Asks;
 use crate::state::State;
@@ -25,6 +26,19 @@ pub(crate) const ABORTED: &str = "The turn that waited for it was aborted.";
 pub(crate) const INTERRUPTED: &str = "The daemon or the session ended before it did.";
 pub(crate) const COPIED: &str = "It goes on in the session that this one is a copy of.";
 pub(crate) const EMPTY_SUMMARY: &str = "The model wrote no summary.";
+
+/// Why no summary is asked for: next to nothing of the conversation would be in the request.
+pub const NO_ROOM: &str = "The system message, the tools and the request for a summary leave next to no room for the conversation, so \
+     that a summary would be of nothing. The conversation stays as it is. Switch to a model with a larger context, offer \
+     fewer tools, or start a new session.";
+
+/// Says that the summary does not cover everything.
+fn not_covered(messages: u64) -> String {
+    format!(
+        "The {messages} oldest messages did not fit into the request for this summary and are not in it. What they said is \
+         only in the log of the session: do not guess it, and ask if it matters.\n"
+    )
+}
 
 /// Why a compaction would not have helped.
 pub(crate) fn no_help(before: u64, after: u64) -> String {
@@ -99,13 +113,8 @@ pub struct SurvivingSkill {
 /// Writes what the model reads in the place of the conversation through a position. All but the
 /// summary itself comes from the state and from disk. `limit` is the most tokens of a request, by our
 /// own count.
-pub(crate) fn replacement(
-    state: &State,
-    through: Seq,
-    disk: &Surviving,
-    summary: &str,
-    limit: u64,
-) -> String {
+pub(crate) fn replacement(state: &State, through: Seq, summary: &Summary, limit: u64) -> String {
+    let disk = &summary.disk;
     let mut text = String::from(BEGIN);
     // First, so that nothing that people or models wrote can be taken for it.
     let instructions = disk.instructions.as_deref().unwrap_or_default();
@@ -124,7 +133,10 @@ pub(crate) fn replacement(
     let plan = disk.plan.as_deref().unwrap_or_default().trim();
     section("plan", &middle_left_out(plan, PLAN_CHARS));
     section("active_skills", &skills(&disk.skills, limit / 4));
-    section("summary", &within(summary.trim(), limit / 5));
+    let covered = within(summary.text.trim(), limit / 5);
+    let left_out = Some(summary.left_out).filter(|left_out| *left_out > 0);
+    let note = left_out.map(not_covered).unwrap_or_default();
+    section("summary", &format!("{note}{covered}"));
     text
 }
 
@@ -197,26 +209,23 @@ fn task_line(task: &Task) -> String {
     format!("- {} {status}, {what}", task.id)
 }
 
+/// Lists the questions that a person may still have before them when the model reads this. Whether a
+/// call may run, and what a client answers to one, is settled before the model is called again.
 fn questions(state: &State) -> String {
-    listed(state.questions.iter().map(|question| match &question.asks {
-        Asks::Permission(_) => "- A person is asked to permit a tool call.".to_owned(),
-        Asks::ClientTool(name) => format!("- A client runs its tool {name}."),
-        Asks::UserInput(asked) => {
-            format!(
-                "- The user was asked: {}",
-                one_line(&asked.question, LINE_CHARS)
-            )
-        }
-        Asks::Elicitation(asked) => {
-            format!(
-                "- The user was given a form: {}",
-                one_line(&asked.message, LINE_CHARS)
-            )
-        }
-        Asks::Guard => "- An app that guards the session decides about a call.".to_owned(),
-        Asks::ExitPlanMode(_) => "- The user was asked to approve the plan.".to_owned(),
+    let asked = state.questions.iter();
+    listed(asked.filter_map(|question| match &question.asks {
+        Asks::Permission(_) | Asks::ClientTool(_) | Asks::Guard => None,
+        Asks::UserInput(asked) => Some(format!(
+            "- The user was asked: {}",
+            one_line(&asked.question, LINE_CHARS)
+        )),
+        Asks::Elicitation(asked) => Some(format!(
+            "- The user was given a form: {}",
+            one_line(&asked.message, LINE_CHARS)
+        )),
+        Asks::ExitPlanMode(_) => Some("- The user was asked to approve the plan.".to_owned()),
         Asks::AutoModeSwitch(_) => {
-            "- The user was asked whether another model may go on.".to_owned()
+            Some("- The user was asked whether another model may go on.".to_owned())
         }
     }))
 }

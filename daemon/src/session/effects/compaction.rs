@@ -20,7 +20,7 @@ use crate::tool::exit_plan_mode::read_plan;
 use crate::turn::prepare::{self, PrepareInput};
 use crate::turn::side_call::{self, SideCall, SideFailure, SideReply};
 use loopd_kernel::command::{
-    Command, CompactionFailure, RequestFacts, SideUsage, Summarised, Summary,
+    Command, CompactionFailure, ModelFailure, RequestFacts, SideUsage, Summarised, Summary,
 };
 use loopd_kernel::compaction::RunningCompaction;
 use loopd_kernel::compaction::request::Summarisable;
@@ -37,6 +37,9 @@ const MOST_OUTPUT: u64 = 16_384;
 
 /// The kind of failure that says that a request is too long for its model.
 const TOO_LONG: &str = "context_limit";
+
+/// The kind of failure that says that no request was made, because nothing would have been in it.
+const NO_ROOM: &str = "no_room";
 
 impl Actor {
     /// Begins the model call for the summary of the running compaction.
@@ -198,13 +201,14 @@ impl Summarising {
         let room = room(&facts, running.trigger);
         let called = asked.ask(room, budget, &mut summarised.spent).await;
         summarised.outcome = match called {
-            Ok(reply) if reply.finish == Finish::ContentFilter => Err(CompactionFailure::new(
+            Ok((reply, _)) if reply.finish == Finish::ContentFilter => Err(CompactionFailure::new(
                 "The provider did not let the summary through.",
             )),
-            Ok(reply) => {
+            Ok((reply, left_out)) => {
                 let (disk, system) = Box::pin(disk.read()).await;
                 Ok(Summary {
                     text: reply.text,
+                    left_out,
                     provider_call_id: reply.provider_call_id,
                     disk,
                     system,
@@ -239,13 +243,14 @@ struct Asked {
 }
 
 impl Asked {
-    /// Asks the model; once more with half of the conversation if the request is too long.
+    /// Asks the model; once more with half of the conversation if the request is too long. Returns also
+    /// how many messages were left out of the request.
     async fn ask(
         &self,
         room: u64,
         budget: Option<CallBudget>,
         spent: &mut Vec<SideUsage>,
-    ) -> Result<SideReply, SideFailure> {
+    ) -> Result<(SideReply, u64), SideFailure> {
         let reservation = match &budget {
             Some(budget) => {
                 let reserved = budget.reserve(&self.request.model, || {}).await;
@@ -264,7 +269,7 @@ impl Asked {
             called = self.ask_once(room / 2).await;
         }
         match &called {
-            Ok(reply) => spent.push(reply.used.clone()),
+            Ok((reply, _)) => spent.push(reply.used.clone()),
             Err(failure) => spent.extend(failure.used.clone()),
         }
         if let (Some(budget), Some(reservation), Some(used)) = (budget, reservation, spent.last()) {
@@ -273,18 +278,32 @@ impl Asked {
         called
     }
 
-    async fn ask_once(&self, room: u64) -> Result<SideReply, SideFailure> {
-        let messages = self.conversation.messages(room, &self.instructions);
-        side_call::call(SideCall {
+    async fn ask_once(&self, room: u64) -> Result<(SideReply, u64), SideFailure> {
+        let Some(asked) = self.conversation.request(room, &self.instructions) else {
+            return Err(SideFailure {
+                failure: ModelFailure {
+                    kind: NO_ROOM.to_owned(),
+                    code: None,
+                    message: texts::compaction::NO_ROOM.to_owned(),
+                    status: None,
+                    provider_call_id: None,
+                    model: Some(self.request.model.clone()),
+                    retry_after_seconds: None,
+                },
+                used: None,
+            });
+        };
+        let reply = side_call::call(SideCall {
             request: ModelRequest {
-                messages,
+                messages: asked.messages,
                 ..self.request.clone()
             },
             route: self.call.route.clone(),
             services: self.call.services.clone(),
             sent: room,
         })
-        .await
+        .await?;
+        Ok((reply, asked.left_out))
     }
 }
 

@@ -68,8 +68,8 @@ impl Tool for Write {
                 .is_shown_as(&args.input, full_command_text) => {}
             _ => return Outcome::failure(texts::not_granted("the input")),
         }
-        if !context.planning.is_on() {
-            context.captures.command_starts().await;
+        if !context.planning.is_on() && !context.command_starts().await {
+            return Outcome::interrupted("");
         }
         let sent = match parse_input(&args.input) {
             Ok(input) => command.run.send(&input).await,

@@ -7,6 +7,7 @@
 
 mod arrivals;
 mod compare;
+mod uncopied;
 mod walk;
 
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ use crate::tool::disk::exact::{self, Trace};
 use crate::tool::disk::{self, DiskError};
 
 pub(super) use compare::{Differences, Known, Overlay};
+use uncopied::{Progress, Uncopied};
 use walk::{Entry, EntryKind};
 
 /// The largest index that is read.
@@ -62,6 +64,9 @@ struct Index {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cut_ns: Option<i128>,
     entries: HashMap<String, Indexed>,
+    /// What is not in it.
+    #[serde(default, skip_serializing_if = "Uncopied::is_empty")]
+    uncopied: Uncopied,
     /// How long the pack is.
     packed: u64,
     /// When the copy was last made or compared.
@@ -214,8 +219,11 @@ impl Baseline {
         let began = pack.now()?;
         index.whole = true;
         index.cut_ns = None;
+        // Listed first: a command may delete the rest before it is come to.
+        let mut progress = Progress::begin(&index.root, &self.home, self.bounds.entries);
         let mut walk = walk::walk(&index.root, &self.home);
         for entry in walk.by_ref() {
+            progress.goes_to(&entry.name);
             if index.entries.contains_key(&entry.name) {
                 continue;
             }
@@ -226,14 +234,22 @@ impl Baseline {
             let indexed = self.copied(&index.root, &entry, &mut pack, began)?;
             // Looked at after the file was read, which may already be what the command left.
             if stop.load(Ordering::Acquire) {
-                index.whole = false;
-                index.cut_ns = Some(began);
                 break;
             }
             index.entries.insert(entry.name, indexed);
         }
+        // Also if nothing was left to copy: the command may have deleted it.
+        if stop.load(Ordering::Acquire) {
+            index.whole = false;
+            index.cut_ns = Some(began);
+        }
         pack.flush()?;
         index.whole &= walk.is_sound();
+        index.uncopied = if index.whole {
+            Uncopied::default()
+        } else {
+            progress.rest()
+        };
         index.packed = pack.length;
         index.made_ns = pack.next_tick()?;
         self.save(&index)?;

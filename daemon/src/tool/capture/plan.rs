@@ -1,7 +1,7 @@
 //! What going back would do to files. A file is restored only if it is as a tool left it: whatever
 //! somebody else changed since, or between two tools, is named and left alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Captures;
 use super::Inner;
-use super::journal::Record;
+use super::journal::{Missed, Record};
 use super::state::{FileState, NotCaptured, Now};
 
 /// What the turns that are taken back did to a file.
@@ -96,7 +96,7 @@ fn trails(records: &[Record], from: Seq) -> BTreeMap<&Path, Trail> {
             trail.added += change.added;
             trail.removed += change.removed;
         }
-        for missed in &record.missed {
+        for missed in record.missed.iter().filter(|missed| !is_place(missed)) {
             let trail = trails.entry(&missed.path).or_insert_with(|| Trail {
                 first: FileState::Unknown,
                 last: FileState::Unknown,
@@ -109,6 +109,26 @@ fn trails(records: &[Record], from: Seq) -> BTreeMap<&Path, Trail> {
         }
     }
     trails
+}
+
+/// Returns whether something may have been deleted at a path, which does not keep the rest from being
+/// restored.
+fn is_place(missed: &Missed) -> bool {
+    missed.why == NotCaptured::DeletedUncopied
+}
+
+/// Names the places in which something may have been deleted that nobody can bring back.
+fn lost(records: &[Record], from: Seq) -> impl Iterator<Item = SkippedFile> {
+    let records = records.iter().filter(|record| record.turn >= from);
+    let missed = records.flat_map(|record| &record.missed);
+    let places: BTreeSet<&Path> = missed
+        .filter(|missed| is_place(missed))
+        .map(|missed| &*missed.path)
+        .collect();
+    places.into_iter().map(|path| SkippedFile {
+        path: path.to_owned(),
+        reason: SkipReason::NotCaptured(NotCaptured::DeletedUncopied),
+    })
 }
 
 impl Captures {
@@ -125,6 +145,7 @@ impl Inner {
     pub(super) fn plan(&self, from: Seq) -> io::Result<Plan> {
         let records = self.journal.lock().read()?.with_interrupted();
         let mut plan = Plan::default();
+        plan.preview.skipped.extend(lost(&records, from));
         for (path, trail) in trails(&records, from) {
             if trail.first == trail.last && trail.missed.is_none() && trail.unbroken {
                 // Tools have undone it themselves.

@@ -51,6 +51,8 @@ pub enum NotCaptured {
     Moved,
     /// A command may have changed it, and the copy of the workspace did not have it.
     NotCopied,
+    /// A place that a command changed before it was copied: it is not known what was deleted there.
+    DeletedUncopied,
     /// The daemon ended while a tool wrote the file.
     Interrupted,
     /// The stored content was dropped to make room, or is damaged.
@@ -68,6 +70,9 @@ impl fmt::Display for NotCaptured {
             Self::OutOfSpace => "there was no room for more content",
             Self::Moved => "it was not made here",
             Self::NotCopied => "it was not in the copy of the working directory",
+            Self::DeletedUncopied => {
+                "it was not copied yet when a command ran, and what the command deleted there cannot be brought back"
+            }
             Self::Interrupted => "the daemon ended while it was written",
             Self::Dropped => "its earlier content was dropped to make room",
         })

@@ -1,3 +1,5 @@
+mod uncopied;
+
 use std::sync::Arc;
 
 use loopd_proto::id::{RewindId, ToolCallId};
@@ -212,7 +214,7 @@ async fn commands_of_a_daemon_that_was_killed_are_compared_by_the_next_one() {
     std::fs::write(place.path("a.txt"), "before").unwrap();
     place.captures.turn_began(Seq(5));
     place.captures.settle(place.workspace()).await;
-    place.captures.command_starts().await;
+    place.captures.command_starts(|| {}).await;
     let marker = place
         .root
         .path()
@@ -352,7 +354,9 @@ async fn a_command_waits_for_the_copy_for_a_moment_only_and_ends_the_copying() {
     let inner = place.captures.inner.clone().unwrap();
     let _copying = inner.jobs.clone().acquire_owned().await.unwrap();
     let began = tokio::time::Instant::now();
-    place.captures.command_starts().await;
+    let mut told = false;
+    place.captures.command_starts(|| told = true).await;
+    assert!(told);
     assert_eq!(began.elapsed().as_millis(), COPY_WAIT.as_millis());
     assert!(inner.overrun.load(Ordering::Acquire));
 }

@@ -65,6 +65,7 @@ fn summary(text: &str) -> Command {
         id: "c".into(),
         outcome: Ok(Summary {
             text: text.to_owned(),
+            left_out: 0,
             provider_call_id: None,
             disk: Surviving::default(),
             system: None,
@@ -490,7 +491,14 @@ fn what_has_to_survive_comes_from_the_state() {
         ],
     };
     let through = loopd_proto::id::Seq(THROUGH);
-    let text = crate::texts::compaction::replacement(&state, through, &disk, "sum", 10_000);
+    let summary = Summary {
+        text: "sum".to_owned(),
+        left_out: 7,
+        provider_call_id: None,
+        disk,
+        system: None,
+    };
+    let text = crate::texts::compaction::replacement(&state, through, &summary, 10_000);
     for wanted in [
         "build it",
         "[in_progress] t1: write the parser",
@@ -498,8 +506,30 @@ fn what_has_to_survive_comes_from_the_state() {
         "first this",
         "be brief",
         "too long to repeat here: long",
-        "<summary>\nsum\n</summary>",
+        "<summary>\nThe 7 oldest messages did not fit",
+        "\nsum\n</summary>",
     ] {
         assert!(text.contains(wanted), "{wanted} is not in\n{text}");
     }
+}
+
+#[test]
+fn questions_about_calls_are_over_when_the_model_reads_the_summary() {
+    let text_of = |given: &Given| {
+        let Command::Summarised(summarised) = summary("sum") else {
+            unreachable!("a summary is a command of its own");
+        };
+        let Ok(summary) = summarised.outcome else {
+            unreachable!("there is a summary");
+        };
+        let state = given.state();
+        crate::texts::compaction::replacement(&state, state.seq, &summary, 10_000)
+    };
+    for given in [asking(), two_calls().and(client_asked("a"))] {
+        assert!(given.state().questions.iter().next().is_some());
+        let text = text_of(&given);
+        assert!(!text.contains("<open_questions>"), "{text}");
+    }
+    assert!(text_of(&user_asked()).contains("- The user was asked: "));
+    assert!(text_of(&plan_asked()).contains("- The user was asked to approve the plan."));
 }

@@ -1,5 +1,6 @@
 //! Taking a session back: what it can go back to, what that would do, and doing it.
 
+mod lost;
 mod target;
 
 use std::collections::BTreeSet;
@@ -127,6 +128,8 @@ pub(super) async fn preview(context: Context, params: EventParams) -> Result<Pre
         reason: Some(reason),
         file_count: 0,
         files: Vec::new(),
+        skipped: Vec::new(),
+        warning: None,
     };
     let log = LogView::of(context.app.services.store.as_ref(), &session).await?;
     let located = log.event(&params.event_id).await?;
@@ -140,12 +143,15 @@ pub(super) async fn preview(context: Context, params: EventParams) -> Result<Pre
     }
     let captures = files.captures;
     let preview = look(move || captures.preview(position)).await?;
-    let files = previews(&preview.map_err(unreadable)?);
+    let preview = preview.map_err(unreadable)?;
+    let files = previews(&preview);
     Ok(Preview {
         available: true,
         reason: None,
         file_count: files.len() as u64,
         files,
+        skipped: left(&preview.skipped),
+        warning: lost::warning(&preview.skipped),
     })
 }
 
@@ -189,6 +195,7 @@ pub(super) async fn rewind(
         restored_files: rewound.files.into_iter().map(|file| file.path).collect(),
         skipped_files: skipped.collect(),
         error: rewound.error,
+        warning: rewound.warning,
     })
 }
 
@@ -231,6 +238,7 @@ async fn carry_out(context: &Context, params: LoopdRewindParams) -> Result<Loopd
         files: Vec::new(),
         skipped: Vec::new(),
         error: None,
+        warning: None,
     };
     if let Some(work) = busy(&session).await? {
         let refusal = Refusal::RewindBusy { work };
@@ -251,7 +259,7 @@ async fn carry_out(context: &Context, params: LoopdRewindParams) -> Result<Loopd
         let has_conflicts = !answer.skipped.is_empty();
         if has_conflicts && params.on_conflict == OnConflict::Refuse && !params.dry_run {
             forget(&captures, &order.id).await?;
-            let why = "files changed since; nothing was touched";
+            let why = "some files cannot be restored; nothing was touched";
             return Ok(answer.failed(RewindOutcome::Conflicts, Some(why.to_owned())));
         }
     }
@@ -381,6 +389,7 @@ impl Answered for LoopdRewound {
         self.error = error;
         if outcome != RewindOutcome::Conflicts {
             self.skipped.clear();
+            self.warning = None;
         }
         self
     }
@@ -388,6 +397,7 @@ impl Answered for LoopdRewound {
     fn show(&mut self, planned: &RewindPreview) {
         self.files = previews(planned);
         self.skipped = left(&planned.skipped);
+        self.warning = lost::warning(&planned.skipped);
     }
 
     /// Shows what was done, which may be less than was planned.
@@ -401,5 +411,6 @@ impl Answered for LoopdRewound {
         self.files = previews(planned);
         self.files.retain(|file| restored(&file.path));
         self.skipped = left(&report.skipped);
+        self.warning = lost::warning(&report.skipped);
     }
 }

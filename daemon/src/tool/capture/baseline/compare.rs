@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::arrivals::{Arrival, Arrivals};
+use super::uncopied::Lost;
 use super::walk::{Entry, EntryKind, walk};
 use super::{Baseline, COARSE_NS, Extent, Index, Indexed, Pack, PackReader};
 use crate::tool::capture::journal::{Change, Missed};
@@ -113,8 +114,13 @@ impl Baseline {
         let mut pack = Pack::open(&self.pack_path(), index.packed)?;
         let mut reader = PackReader::open(&self.pack_path())?;
         let now = pack.now()?;
-        let candidates = self.candidates(&mut index, overlay, &mut reader);
+        let (candidates, lost) = self.candidates(&mut index, overlay, &mut reader);
         let mut differences = Differences::default();
+        if after_commands || begun.load(Ordering::Acquire) {
+            let why = NotCaptured::DeletedUncopied;
+            let missed = lost.into_iter().map(|path| Missed { path, why });
+            differences.missed.extend(missed);
+        }
         for candidate in candidates {
             let path = index.root.join(&candidate.name);
             // Held, so that no tool begins to write the path meanwhile.
@@ -172,13 +178,14 @@ impl Baseline {
         Ok(Some(differences))
     }
 
-    /// Lists what differs by what the file system says of it, or was written by a tool.
+    /// Lists what differs by what the file system says of it, or was written by a tool, and where
+    /// something may have been deleted that was not copied.
     fn candidates(
         &self,
         index: &mut Index,
         overlay: &Mutex<Overlay>,
         pack: &mut PackReader,
-    ) -> Vec<Candidate> {
+    ) -> (Vec<Candidate>, Vec<PathBuf>) {
         let written: HashSet<String> = {
             let overlay = overlay.lock();
             let names = overlay.written.keys().filter_map(|path| {
@@ -195,7 +202,11 @@ impl Baseline {
         let is_known = index.whole;
         let since = index.cut_ns.map_or(index.made_ns, |began| began - 1);
         let mut others = 0;
+        let mut lost = Lost::default();
         for entry in listed.by_ref() {
+            if !is_known {
+                lost.look(index, &entry, since);
+            }
             match index.entries.get(&entry.name) {
                 Some(known) => {
                     let is_same = is_same(known, &entry) && !written.contains(&entry.name);
@@ -253,7 +264,7 @@ impl Baseline {
             }
         }
         candidates.sort_by(|one, other| one.name.cmp(&other.name));
-        candidates
+        (candidates, lost.places(index))
     }
 
     /// Brings an entry of the copy up to date.

@@ -42,8 +42,18 @@ pub(super) struct Entries {
 }
 
 pub(super) fn walk(root: &Path, home: &Path) -> Entries {
+    listed(root, home, None)
+}
+
+/// Lists the entries at the top only.
+pub(super) fn top(root: &Path, home: &Path) -> Entries {
+    listed(root, home, Some(1))
+}
+
+fn listed(root: &Path, home: &Path, depth: Option<usize>) -> Entries {
     let home = home.to_owned();
     let walk = WalkBuilder::new(root)
+        .max_depth(depth)
         .hidden(false)
         .require_git(false)
         // The daemon's environment is not the user's, so the user's git settings are not read.

@@ -144,9 +144,9 @@ impl<'a> LogView<'a> {
         })
     }
 
-    /// Finds the place before the last rewind.
+    /// Finds the place before the rewind that the next undo takes back.
     pub(super) async fn before_last_rewind(&self) -> Result<Located, RpcError> {
-        let Some(last) = self.rewinds.last() else {
+        let Some(last) = self.rewinds.undoable() else {
             return Err(RpcError::Failed(
                 "there is no rewind to undo in this session".to_owned(),
             ));
