@@ -28,6 +28,9 @@ use loopd_kernel::model::{Delivery, Finish, ModelRequest, ToolUse};
 use loopd_kernel::texts;
 use loopd_kernel::texts::compaction::{Surviving, SurvivingSkill};
 
+/// How many tokens of the conversation are summarised although a provider takes less than was thought.
+const LEAST_ROOM: u64 = 3_000;
+
 /// How long a compaction may take in all.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 
@@ -228,8 +231,10 @@ fn room(facts: &RequestFacts, trigger: CompactionTrigger) -> u64 {
     let room = facts.window.prompt_limit().saturating_sub(fixed);
     let room = match trigger {
         CompactionTrigger::Threshold | CompactionTrigger::Manual => room,
-        // The provider takes less than was thought.
-        CompactionTrigger::ContextLimitRetry => room.min(facts.size.conversation) / 10 * 7,
+        // The provider takes less than was thought. A short conversation is not what is too long.
+        CompactionTrigger::ContextLimitRetry => {
+            (room.min(facts.size.conversation) / 10 * 7).max(LEAST_ROOM)
+        }
     };
     facts.in_own(room)
 }
