@@ -21,9 +21,9 @@ pub(super) fn find(path: &Path, text: &str) -> Option<Problem> {
             in_comment = !line.ends_with("-->");
             return false;
         }
-        let is_comment = line.starts_with('#') || line.starts_with("//");
-        below_comment |= is_comment;
-        !line.is_empty() && !is_comment
+        let is_remark = line.starts_with('#') || line.starts_with("//");
+        below_comment |= is_remark;
+        !line.is_empty() && !is_remark
     })?;
     let mut lines = text.split(['\n', '\r']).skip(opened);
     if !is_fence(lines.next()?) {

@@ -108,7 +108,7 @@ impl Comparison<'_> {
         let mut entries_left = MOST_ENTRIES;
         let mut patterns = self.reach.patterns.iter();
         patterns.any(|pattern| {
-            let root = vec![PathBuf::from("/")];
+            let root = [PathBuf::from("/")];
             let bases = if pattern.starts_with('/') {
                 &root[..]
             } else {
