@@ -200,6 +200,9 @@ fn the_summary_of_the_reasoning_is_as_the_session_wants_it() {
     let auto = json!({"effort": "low", "summary": "auto"});
     assert_eq!(asked(Some("low"), None), auto);
     assert_eq!(asked(Some("low"), Some("none")), json!({"effort": "low"}));
-    assert_eq!(asked(None, Some("detailed")), json!({"summary": "detailed"}));
+    assert_eq!(
+        asked(None, Some("detailed")),
+        json!({"summary": "detailed"})
+    );
     assert_eq!(asked(None, None), Value::Null);
 }

@@ -174,7 +174,9 @@ async fn damage_is_found_in_pages_that_nobody_has_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("loopd.db");
     let within = Duration::from_secs(30);
-    let store = SqliteStore::open(Location::File(path.clone())).await.unwrap();
+    let store = SqliteStore::open(Location::File(path.clone()))
+        .await
+        .unwrap();
     for session in ["one", "two", "three"] {
         store.append(batch(session, 0, 200)).await.unwrap();
     }
