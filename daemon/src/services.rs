@@ -30,7 +30,7 @@ pub struct Services {
     pub clock: Clock,
     pub catalog: Catalog,
     /// The descriptions of the built-in tools for models; their schemas are made once.
-    pub tool_specs: Vec<ToolSpec>,
+    pub tool_specs: Vec<Arc<ToolSpec>>,
     pub config: Config,
     pub model_lists: Arc<ModelLists>,
     /// Serialises the writing of recorded conversations.
