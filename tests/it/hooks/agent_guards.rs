@@ -167,7 +167,7 @@ async fn a_guard_that_is_taken_from_an_agent_of_the_user_has_a_person_asked() {
     let ways: [Way; 3] = [
         ("removed", |daemon| write_own(daemon, &definition(""))),
         ("changed", |daemon| {
-            write_own(daemon, &guard().replace("sh guard.sh", "true"));
+            write_own(daemon, &guard().replace("sh guard.sh", "exit 0"));
         }),
         ("moved", |daemon| {
             std::fs::remove_file(daemon.home().join("agents/kid.md")).unwrap();
