@@ -209,7 +209,7 @@ async fn an_emptied_database_is_not_taken_for_a_new_one() {
     let refused = SqliteStore::open(Location::File(path.clone())).await;
     let error = refused.unwrap_err().to_string();
     assert!(
-        error.contains("is empty, although it was in use"),
+        error.contains("is damaged; restore it from a backup or move it away"),
         "{error}"
     );
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
