@@ -70,7 +70,7 @@ pub struct Reply {
 }
 
 /// The types of the warnings that follow a message that is not complete.
-pub const CUT_WARNINGS: [&str; 2] = ["answer_cut", "answer_filtered"];
+pub const CUT_WARNINGS: [&str; 3] = ["answer_cut", "answer_filtered", "answer_end_unknown"];
 
 /// The daemon's reply when the turn is complete.
 type Completion = BoxFuture<'static, Result<Completed, Error>>;

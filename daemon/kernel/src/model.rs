@@ -155,6 +155,8 @@ pub enum Finish {
     ToolCalls,
     Length,
     ContentFilter,
+    /// For a reason that is not known here.
+    Unknown,
 }
 
 /// The tokens of one model call, zero where the provider reports none.
