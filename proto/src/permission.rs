@@ -307,6 +307,19 @@ pub enum PermissionPrompt {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         warning: Option<String>,
     },
+    Mcp {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        server_name: String,
+        tool_name: String,
+        tool_title: String,
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            deserialize_with = "crate::json::present"
+        )]
+        args: Option<Value>,
+    },
     /// Every other kind, unchanged.
     #[serde(untagged)]
     Same(PermissionRequest),
@@ -331,10 +344,23 @@ impl From<&PermissionRequest> for PermissionPrompt {
                 can_offer_session_approval: *can_offer_session_approval,
                 warning: warning.clone(),
             },
+            PermissionRequest::Mcp {
+                tool_call_id,
+                server_name,
+                tool_name,
+                tool_title,
+                args,
+                read_only: _,
+            } => Self::Mcp {
+                tool_call_id: tool_call_id.clone(),
+                server_name: server_name.clone(),
+                tool_name: tool_name.clone(),
+                tool_title: tool_title.clone(),
+                args: args.clone(),
+            },
             PermissionRequest::Write { .. }
             | PermissionRequest::Read { .. }
             | PermissionRequest::Url { .. }
-            | PermissionRequest::Mcp { .. }
             | PermissionRequest::CustomTool { .. }
             | PermissionRequest::Hook { .. } => Self::Same(request.clone()),
         }
