@@ -47,7 +47,7 @@ impl RequiredServers {
         }
         let what = missing.join(" ");
         Err(format!(
-            "{what} Mend the server, or leave it out of `requiredMcpServers` of the agent."
+            "{what} Mend the server, or leave it out of `requiredMcpServers` of the agent"
         ))
     }
 
