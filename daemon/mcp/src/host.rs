@@ -91,22 +91,19 @@ impl Host {
         let name = config.name.clone();
         let shared = self.shared.as_ref();
         let shared = shared.filter(|_| config.is_shared && !config.is_remote());
-        let (server, membership, joined) = match shared {
-            Some(shared) => {
-                let session = self.ports.session.clone();
-                let make = |session: Arc<dyn HostSession>| {
-                    let mut setup = self.setup(tokens);
-                    setup.ports.session = session;
-                    setup.ports.launcher = shared.launcher.clone();
-                    Server::new(config.clone(), setup)
-                };
-                let (server, membership, joined) = shared.join(&config, session, make);
-                (server, Some(membership), joined)
-            }
-            None => {
-                let server = Server::new(config.clone(), self.setup(tokens));
-                (server, None, Joined::New)
-            }
+        let (server, membership, joined) = if let Some(shared) = shared {
+            let session = self.ports.session.clone();
+            let make = |session: Arc<dyn HostSession>| {
+                let mut setup = self.setup(tokens);
+                setup.ports.session = session;
+                setup.ports.launcher = shared.launcher.clone();
+                Server::new(config.clone(), setup)
+            };
+            let (server, membership, joined) = shared.join(&config, session, make);
+            (server, Some(membership), joined)
+        } else {
+            let server = Server::new(config.clone(), self.setup(tokens));
+            (server, None, Joined::New)
         };
         if config.keeps_tools && joined == Joined::New {
             let (cache, of) = (self.cache.clone(), config.fingerprint());

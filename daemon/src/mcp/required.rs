@@ -33,10 +33,10 @@ impl RequiredServers {
         });
         let wanted: Vec<(&str, &str)> = wanted.collect();
         let waits = wanted.iter().map(|(_, server)| self.one(server));
-        let waited = join_all(waits).await;
-        let missing = wanted.iter().zip(waited);
-        let missing = missing.filter_map(|((agent, server), waited)| {
-            let why = waited.err()?;
+        let outcomes = join_all(waits).await;
+        let missing = wanted.iter().zip(outcomes);
+        let missing = missing.filter_map(|((agent, server), outcome)| {
+            let why = outcome.err()?;
             Some(format!(
                 "The agent `{agent}` needs the MCP server `{server}`, which cannot be used: {why}."
             ))
