@@ -203,14 +203,13 @@ async fn a_selected_agent_without_a_server_that_it_needs_fails_by_name() {
 
 #[tokio::test]
 async fn an_agent_that_a_client_starts_first_has_the_servers_of_its_session() {
-    let script = Script::voices([(
-        "work hard",
-        vec![
-            Turn::any().calls([call("c", "box-echo", json!({"text": "below"}))]),
-            Turn::results(["below"]).says("did it"),
-        ],
-    )])
-    .await;
+    let echo = call("c", "box-echo", json!({"text": "below"}));
+    let works = vec![
+        Turn::any().calls([echo]),
+        Turn::results(["below"]).says("did it"),
+    ];
+    let told = vec![Turn::any().says("heard of it")];
+    let script = Script::voices([("work hard", works), ("<system_notification>", told)]).await;
     let daemon = Daemon::builder().script(script).start().await;
     let options = json!({"mcpServers": {"box": server("good", &[])}});
     let mut session = daemon.client().create(options).await;
@@ -224,12 +223,12 @@ async fn an_agent_that_a_client_starts_first_has_the_servers_of_its_session() {
         })
         .await;
     until(&mut session, "box", "connected").await;
-    assert!(daemon.script().last_request().tools().contains(&"box-echo"));
     session
-        .next_where("the agent has answered", |event| {
-            event["type"] == "assistant.message" && event["data"]["content"] == "did it"
+        .next_where("the session has heard of its end", |event| {
+            event["type"] == "assistant.message" && event["data"]["content"] == "heard of it"
         })
         .await;
+    session.next("session.idle").await;
     daemon.finish().await;
 }
 
