@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loopd_mcp::SharedServers;
 use loopd_proto::id::SessionId;
 use loopd_store::Store;
 
@@ -45,6 +46,8 @@ pub struct Services {
     pub hook_times: HookTimes,
     /// How many tokens texts have that go out with every request.
     pub tokens: TokenCache,
+    /// The MCP servers that several sessions share.
+    pub shared_servers: SharedServers,
     /// The logins at MCP servers.
     pub logins: Logins,
     pub version: &'static str,

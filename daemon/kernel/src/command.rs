@@ -321,6 +321,10 @@ pub enum Command {
 
     /// A part of a slash command wants to run before the command's message is sent.
     AskForPart(Box<PartAsked>),
+    /// Nobody waits any more for what a part, or an MCP server, asked a permission for.
+    WithdrawPart(RequestId),
+    /// A model answered for an MCP server.
+    Sampled(Box<SideUsage>),
     AnswerPermission {
         request: RequestId,
         decision: PermissionDecision,

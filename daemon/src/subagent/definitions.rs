@@ -81,7 +81,7 @@ impl ProjectTrust {
             Self::None => false,
             Self::All => true,
             Self::Content { root, content } => hooks::folder_of_agent(agent, root)
-                .is_some_and(|folder| content.covers(&folder, &hash_of_agent(agent))),
+                .is_some_and(|folder| content.covers(&folder, &hash_of_agent(agent, &folder))),
         }
     }
 }
