@@ -108,6 +108,8 @@ pub struct DecideEnv<'a> {
     pub fleet_workers: u32,
     /// How many todos a fleet carries out.
     pub fleet_todos: u32,
+    /// How many runs notifications start between two messages.
+    pub most_wakes: u32,
     pub hooks: HookNeeds<'a>,
     /// Returns the size of the next model request.
     pub next_request: &'a dyn Fn() -> RequestFacts,

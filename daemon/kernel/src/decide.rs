@@ -325,7 +325,7 @@ fn rest_after(
         && match outcome {
             // After a failed turn, a turn for a notification would fail as well.
             LoopOutcome::Done => {
-                queue::take_next(state, decision, env) || tasks::wake(state, decision)
+                queue::take_next(state, decision, env) || tasks::wake(state, decision, env)
             }
             // An abort removed what its caller had queued; the rest is of others, or was sent since.
             LoopOutcome::Failed | LoopOutcome::Aborted => queue::take_next(state, decision, env),
