@@ -2,7 +2,10 @@
 
 use loopd_proto::event::task::TaskOutcome;
 
+use serde_json::json;
+
 use crate::command::Step;
+use crate::decide::tests::decided;
 use crate::decide::tests::prelude::*;
 
 #[test]
