@@ -355,12 +355,12 @@ mod tests {
     #[test]
     fn rows_are_broken_and_the_cursor_is_found() {
         let editor = typed(&text("abcdef"));
-        let (rows, cursor) = editor.rows(&Line::plain("> "), 5, 9);
+        let (rows, cursor) = editor.rows(&Line::plain("> "), 7, 9);
         let rows: Vec<String> = rows.iter().map(Line::text).collect();
-        assert_eq!(rows, ["> abc", "  def"]);
-        assert_eq!(cursor, Cursor { row: 1, column: 5 });
-        let (rows, cursor) = editor.rows(&Line::plain("> "), 5, 1);
+        assert_eq!(rows, ["> abcde", "  f"]);
+        assert_eq!(cursor, Cursor { row: 1, column: 3 });
+        let (rows, cursor) = editor.rows(&Line::plain("> "), 7, 1);
         assert_eq!(rows.len(), 1);
-        assert_eq!(cursor, Cursor { row: 0, column: 5 });
+        assert_eq!(cursor, Cursor { row: 0, column: 3 });
     }
 }

@@ -126,10 +126,13 @@ fn twenty_columns_are_enough() {
 #[test]
 fn a_permission_is_denied_with_a_reason_that_the_model_reads() {
     let home = Home::new();
-    let model = Model::answering(|request| match request.last_results().first() {
-        Some(result) if result.contains("use cp instead") => Turn::any().says("I understand."),
-        Some(result) => Turn::any().says(&format!("What? {result}")),
-        None => bash("touch made && echo 'exactly this'"),
+    let model = Model::answering(|request| {
+        let messages = request.messages().iter();
+        let mut told = messages.filter(|it| it.to_string().contains("use cp instead"));
+        match told.next() {
+            Some(_) => Turn::any().says("I understand."),
+            None => bash("touch made && echo 'exactly this'"),
+        }
     });
     let mut pane = Pane::start(&model.command(&home, &[]), 80, 24);
     pane.until("/help lists commands and keys");
@@ -142,6 +145,10 @@ fn a_permission_is_denied_with_a_reason_that_the_model_reads() {
     pane.types("n");
     pane.until("no, because: ");
     pane.sends("use cp instead");
+    pane.until("denied: use cp instead");
+    // A no ends the turn; the model reads the reason with the next message.
+    pane.wait("idle", |shown| !shown.contains("Esc stops"));
+    pane.sends("go on");
     pane.until("I understand.");
     assert!(!home.path("made").exists());
     model.finish();
@@ -263,15 +270,15 @@ fn what_runs_goes_on_in_the_background() {
     let home = Home::new();
     let model = Model::answering(|request| match has_result(request) {
         true => Turn::any().says("It runs on."),
-        false => bash("sleep 300"),
+        false => bash("echo begun; sleep 300"),
     });
     let mut pane = Pane::start(&model.command(&home, &["--yolo"]), 80, 24);
     pane.until("/help lists commands and keys");
     pane.sends("go");
-    pane.until("bash  sleep 300");
-    pane.wait("the tree", |shown| shown.contains('▸'));
+    // Its output is shown while it runs.
+    pane.wait("its output", |shown| count(shown, "  begun") == 1);
     pane.presses(&["C-b"]);
-    pane.until("in the background now: sleep 300");
+    pane.until("in the background now: echo begun; sleep 300");
     pane.until("It runs on.");
     model.finish();
 }

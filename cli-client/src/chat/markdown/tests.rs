@@ -31,7 +31,7 @@ bcd  │ 22
 
 ────────────────────────────────────────
 
-End \\u{1b}[31m.";
+End \\x1b[31m.";
 
 fn text(lines: &[Line]) -> String {
     let lines: Vec<String> = lines.iter().map(Line::text).collect();

@@ -61,7 +61,7 @@ fn a_second_pane_sees_the_same_and_can_speak() {
     one.sends("from one");
     one.until("[from one]");
     let id = home.last_session();
-    let mut two = Pane::start(&model.command(&home, &["attach", &id]), 60, 20);
+    let mut two = Pane::start(&model.command(&home, &["attach", &id]), 80, 20);
     let shown = two.until("[from one]");
     assert!(shown.contains("> from one"), "{shown}");
     two.until("/help lists commands and keys");

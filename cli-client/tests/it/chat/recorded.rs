@@ -47,8 +47,8 @@ fn no_finished_line_is_ever_written_again() {
     for number in 1..=4 {
         chat.types(&format!("message {number}\r"));
         bytes += &chat.read_until("The end.");
-        // The answer is finished when nothing runs: the status is drawn last.
-        bytes += &chat.read_until("context ");
+        // What it used is told when the session is idle.
+        bytes += &chat.read_until("tokens in");
     }
     chat.types("\x04");
     bytes += &chat.read_until("loop resume ");
