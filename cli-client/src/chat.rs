@@ -26,12 +26,13 @@ mod transcript;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use loopd_sdk::{Activity, Event, Events, RequestId, Session, TaskNode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 pub(crate) use handle::ChatHandle;
 pub(crate) use question::PermissionText;

@@ -1,6 +1,6 @@
 //! What keys do, and what is done with a line that was typed.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use super::complete::{Chosen, Wanted, wanted};
 use super::editor::Edit;

@@ -1,13 +1,14 @@
 //! Tool calls: a line for each, with its time and the size of its result, and all of it on demand.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use loopd_sdk::proto::event::tool::{ToolComplete, ToolPartial, ToolStart};
 use loopd_sdk::proto::id::ToolCallId;
 use loopd_sdk::proto::time::Timestamp;
 use loopd_sdk::proto::visible::for_person;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::diff;
 use super::styled::{Colour, Line, Look};
@@ -226,7 +227,8 @@ fn diff_of(arguments: Option<&Value>) -> Option<String> {
     }
     let (old, new) = (text("old_str")?, text("new_str")?);
     let marked = |mark: char, text: &str| -> String {
-        text.lines().map(|line| format!("{mark}{line}\n")).collect()
+        let lines = text.lines().map(|line| format!("{mark}{line}"));
+        lines.collect::<Vec<_>>().join("\n") + "\n"
     };
     Some(marked('-', old) + &marked('+', new))
 }

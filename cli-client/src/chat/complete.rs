@@ -173,8 +173,7 @@ impl Menu {
             (Key::Tab | Key::Down, Some(at)) => (at + 1) % count,
             (Key::BackTab | Key::Up, None) => count - 1,
             (Key::BackTab | Key::Up, Some(at)) => (at + count - 1) % count,
-            (Key::Escape, _) => return Chosen::Closed,
-            (Key::Enter, Some(_)) => return Chosen::Closed,
+            (Key::Escape, _) | (Key::Enter, Some(_)) => return Chosen::Closed,
             _ => return Chosen::Passed,
         };
         self.selected = Some(next);

@@ -130,9 +130,8 @@ fn first(bytes: &[u8]) -> Found {
         b'\n' => Found::Key(Some(Key::NewLine), 1),
         b'\t' => Found::Key(Some(Key::Tab), 1),
         0x7f | 0x08 => Found::Key(Some(Key::Backspace), 1),
-        0 => Found::Key(None, 1),
         control @ 1..=26 => Found::Key(Some(Key::Ctrl(char::from(control - 1 + b'a'))), 1),
-        0x1c..=0x1f => Found::Key(None, 1),
+        0 | 0x1c..=0x1f => Found::Key(None, 1),
         lead => {
             let length = match lead {
                 0..0x80 => 1,
@@ -155,10 +154,9 @@ fn first(bytes: &[u8]) -> Found {
 /// Reads what comes after an escape.
 fn escaped(rest: &[u8]) -> Found {
     match rest {
-        [] => Found::Incomplete,
         [b'[', sequence @ ..] => control_sequence(sequence),
         [b'O', letter, ..] => Found::Key(letter_key(*letter, ""), 3),
-        [b'O'] => Found::Incomplete,
+        [] | [b'O'] => Found::Incomplete,
         [b'\r' | b'\n', ..] => Found::Key(Some(Key::NewLine), 2),
         [0x7f | 0x08, ..] => Found::Key(Some(Key::Ctrl('w')), 2),
         // Two escapes are the key twice.

@@ -17,7 +17,7 @@ struct Piece {
 
 /// The pieces of a text, and where its last block begins.
 struct Pieces {
-    pieces: Vec<Piece>,
+    all: Vec<Piece>,
     /// How many of the pieces belong to the last block.
     of_last: usize,
     last_start: usize,
@@ -47,8 +47,8 @@ impl MarkdownStream {
         };
         let whole = self.tail.get(..=end).unwrap_or_default();
         let found = blocks::pieces(whole, columns);
-        let finished = found.pieces.len().saturating_sub(1);
-        let lines = self.lines(found.pieces.into_iter().take(finished));
+        let finished = found.all.len().saturating_sub(1);
+        let lines = self.lines(found.all.into_iter().take(finished));
         self.printed = self.printed.max(finished);
         if found.last_start > 0 {
             let passed = finished + 1 - found.of_last;
@@ -62,7 +62,7 @@ impl MarkdownStream {
     /// Returns the lines that are not finished.
     pub(super) fn unfinished(&self, columns: usize) -> Vec<Line> {
         let found = blocks::pieces(&self.tail, columns);
-        self.lines(found.pieces.into_iter())
+        self.lines(found.all.into_iter())
     }
 
     /// Ends the message and returns its last lines.

@@ -3,12 +3,13 @@
 //! What was typed before a question was shown does not answer it: a question takes keys only after
 //! a moment in which nothing was typed, and shows its keys from then on.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use loopd_sdk::PermissionDecision;
 use loopd_sdk::proto::permission::Approval;
 use loopd_sdk::proto::visible::for_person;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::diff;
 use super::editor::{Edit, Editor};

@@ -1,13 +1,12 @@
 //! Turns the events of a session into finished lines, and keeps what the live region shows of them.
 
-use std::time::Instant;
-
 use loopd_sdk::proto::event::autopilot::{CompletionOutcome, TaskComplete};
 use loopd_sdk::proto::event::turn::{AssistantMessage, Delivered, MessageDelta, UserMessage};
 use loopd_sdk::proto::visible::for_person;
 use loopd_sdk::{
     AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, Mode, TodoList, TodoStatus,
 };
+use tokio::time::Instant;
 
 use super::calls::Calls;
 use super::markdown::MarkdownStream;

@@ -193,9 +193,12 @@ fn a_permission_holds_for_the_session_or_for_good() {
 fn what_is_typed_when_a_question_comes_is_no_answer() {
     let (home, gate) = (Home::new(), Gate::new());
     let held = gate.clone();
-    let model = Model::answering(move |request| match has_result(request) {
-        true => Turn::any().says("Over."),
-        false => bash("touch made").held_by(&held),
+    let model = Model::answering(move |request| {
+        if has_result(request) {
+            Turn::any().says("Over.")
+        } else {
+            bash("touch made").held_by(&held)
+        }
     });
     let mut pane = Pane::start(&model.command(&home, &[]), 80, 24);
     pane.until("/help lists commands and keys");
@@ -225,9 +228,10 @@ fn a_message_that_is_sent_while_the_agent_works_steers_it() {
         {
             return Turn::any().says("Brief it is.");
         }
-        match has_result(request) {
-            true => Turn::any().says("Not steered."),
-            false => bash("pwd").held_by(&held),
+        if has_result(request) {
+            Turn::any().says("Not steered.")
+        } else {
+            bash("pwd").held_by(&held)
         }
     });
     let mut pane = Pane::start(&model.command(&home, &[]), 80, 24);
@@ -268,9 +272,12 @@ fn escape_stops_what_runs_and_the_conversation_goes_on() {
 #[test]
 fn what_runs_goes_on_in_the_background() {
     let home = Home::new();
-    let model = Model::answering(|request| match has_result(request) {
-        true => Turn::any().says("It runs on."),
-        false => bash("echo begun; sleep 300"),
+    let model = Model::answering(|request| {
+        if has_result(request) {
+            Turn::any().says("It runs on.")
+        } else {
+            bash("echo begun; sleep 300")
+        }
     });
     let mut pane = Pane::start(&model.command(&home, &["--yolo"]), 80, 24);
     pane.until("/help lists commands and keys");
@@ -286,9 +293,12 @@ fn what_runs_goes_on_in_the_background() {
 #[test]
 fn a_command_of_the_user_runs_and_calls_are_unfolded() {
     let home = Home::new();
-    let model = Model::answering(|request| match has_result(request) {
-        true => Turn::any().says("Counted."),
-        false => bash("seq 100 130"),
+    let model = Model::answering(|request| {
+        if has_result(request) {
+            Turn::any().says("Counted.")
+        } else {
+            bash("seq 100 130")
+        }
     });
     let mut pane = Pane::start(&model.command(&home, &["--yolo"]), 80, 24);
     pane.until("/help lists commands and keys");

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use tempfile::TempDir;
 
 /// How long a text may take to come; a loaded machine needs a fraction of it.
@@ -102,7 +103,7 @@ impl Pane {
     /// Waits until the screen is as it should be.
     pub(crate) fn wait(&mut self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
-        let mut buffer = [0; 65_536];
+        let mut buffer = [0; 8_192];
         loop {
             let shown = self.all();
             if is_there(&shown) {
@@ -112,7 +113,7 @@ impl Pane {
             let left = left.unwrap_or_else(|| panic!("{what:?} did not come in time:\n{shown}"));
             let left = Timespec::try_from(left).unwrap();
             let mut readable = [PollFd::new(&self.output, PollFlags::IN)];
-            if poll(&mut readable, Some(&left)).unwrap() > 0 {
+            if retry_on_intr(|| poll(&mut readable, Some(&left))).unwrap() > 0 {
                 let read = self.output.read(&mut buffer).unwrap();
                 assert!(read > 0);
             }

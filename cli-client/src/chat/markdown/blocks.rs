@@ -27,21 +27,21 @@ pub(super) fn pieces(text: &str, columns: usize) -> Pieces {
         columns,
     };
     let mut found = Pieces {
-        pieces: Vec::new(),
+        all: Vec::new(),
         of_last: 0,
         last_start: 0,
     };
     while let Some((_, range)) = events.get(walk.at) {
         let start = range.start;
-        let before = found.pieces.len();
+        let before = found.all.len();
         let block = walk.top_block();
         for (number, lines) in block.into_iter().enumerate() {
-            found.pieces.push(Piece {
+            found.all.push(Piece {
                 lines,
                 begins_block: number == 0,
             });
         }
-        let added = found.pieces.len() - before;
+        let added = found.all.len() - before;
         if added > 0 {
             found.of_last = added;
             found.last_start = start;
@@ -253,7 +253,7 @@ impl<'a> Walk<'a> {
     /// Lays out text, up to the end of its block or the beginning of another one.
     fn inline(&mut self, look: Look) -> Vec<Line> {
         let mut looks = vec![look];
-        let mut links: Vec<String> = Vec::new();
+        let mut addresses: Vec<String> = Vec::new();
         let mut lines = vec![Line::default()];
         while let Some(event) = self.peek() {
             let look = looks.last().copied().unwrap_or_default();
@@ -286,7 +286,7 @@ impl<'a> Walk<'a> {
                             ..look
                         },
                         Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                            links.push(dest_url.to_string());
+                            addresses.push(dest_url.to_string());
                             Look {
                                 underlined: true,
                                 ..look
@@ -303,13 +303,14 @@ impl<'a> Walk<'a> {
                     }
                     TagEnd::Link | TagEnd::Image => {
                         looks.pop();
-                        let address = links.pop().unwrap_or_default();
+                        let address = addresses.pop().unwrap_or_default();
                         let text = lines.last().map(Line::text).unwrap_or_default();
                         // The address is shown, so that nobody has to trust the text of a link.
-                        if !address.is_empty() && !text.ends_with(&address) {
-                            if let Some(line) = lines.last_mut() {
-                                line.push(Look::DIM, &sanitize(&format!(" ({address})")));
-                            }
+                        if !address.is_empty()
+                            && !text.ends_with(&address)
+                            && let Some(line) = lines.last_mut()
+                        {
+                            line.push(Look::DIM, &sanitize(&format!(" ({address})")));
                         }
                     }
                     TagEnd::Item => break,
