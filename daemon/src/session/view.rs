@@ -44,7 +44,7 @@ pub struct View<'a> {
     /// The configuration with its secrets.
     pub options: &'a SessionOptions,
     pub api_token: Option<&'a Secret>,
-    pub tools: &'a dyn Fn() -> Vec<ToolSpec>,
+    pub tools: &'a dyn Fn() -> Vec<Arc<ToolSpec>>,
     pub commands: &'a dyn Fn() -> Vec<ClientCommand>,
     pub elicitation: bool,
     /// The slash command of the queue that runs in a client, and that client.
