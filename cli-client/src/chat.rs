@@ -25,11 +25,14 @@ mod transcript;
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use loopd_sdk::{Activity, Event, Events, RequestId, Session, TaskNode};
+use loopd_sdk::proto::method::SessionGetMetadata;
+use loopd_sdk::proto::params::session::Of;
+use loopd_sdk::{Activity, Body, Durable, Event, Events, RequestId, Session, TaskNode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -54,6 +57,10 @@ use crate::terminal::Terminated;
 const TICK: Duration = Duration::from_millis(120);
 /// How long the rest of an escape sequence may take; then the escape was the key.
 const ESCAPE_WAIT: Duration = Duration::from_millis(50);
+/// How long a message that was sent last may take to reach the daemon when the conversation is left.
+const LEAVE_WAIT: Duration = Duration::from_secs(10);
+/// How many lines of what happened before are shown.
+const MOST_PAST: usize = 500;
 /// How many lines may wait while a command runs.
 const MOST_LINES: usize = 64;
 
@@ -70,6 +77,8 @@ type Running<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Said>> + 'a>>;
 struct Chat<'a> {
     app: &'a App,
     session: &'a Session,
+    /// The directory of the session, in which its files are.
+    directory: PathBuf,
     handle: ChatHandle,
     painter: Painter,
     keys: KeyReader,
@@ -92,7 +101,8 @@ struct Chat<'a> {
     raw: Option<RawMode>,
     tick: usize,
     last_was_empty: bool,
-    left: Option<Left>,
+    /// Since when the person wants to leave.
+    leaving: Option<Instant>,
 }
 
 /// Holds a conversation until the person leaves. `past` is shown first.
@@ -111,6 +121,7 @@ pub(crate) async fn run(
     let mut chat = Chat {
         app,
         session,
+        directory: app.directory.clone(),
         painter: Painter::new(size(app), app.terminal.has_colours(), reflows(app)),
         handle,
         keys: KeyReader::default(),
@@ -129,16 +140,19 @@ pub(crate) async fn run(
         raw: Some(raw),
         tick: 0,
         last_was_empty: true,
-        left: None,
+        leaving: None,
     };
     chat.begin(past).await?;
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let ended = loop {
         chat.draw()?;
-        if let Some(left) = chat.left {
-            break Ok(left);
+        if let Some(since) = chat.leaving
+            && (!chat.is_sending() || since.elapsed() >= LEAVE_WAIT)
+        {
+            break Ok(chat.left());
         }
+        let leaves_at = chat.leaving.map(|since| since + LEAVE_WAIT);
         let has_escape = chat.keys.has_escape();
         let turns = chat.turns();
         tokio::select! {
@@ -148,6 +162,7 @@ pub(crate) async fn run(
                 None => chat.leave(),
             },
             () = tokio::time::sleep(ESCAPE_WAIT), if has_escape => chat.escape(),
+            () = until(leaves_at) => {}
             _ = resized.recv() => chat.painter.resize(size(app)),
             () = terminated.came() => chat.leave(),
             event = events.next() => match (event, events.end()) {
@@ -189,13 +204,26 @@ impl Chat<'_> {
         let columns = self.painter.size.usable();
         for event in past {
             self.transcript.show(event, columns);
+            if let Body::Durable(Durable::UserMessage(message)) = &event.body
+                && event.head.agent_id.is_none()
+                && message.is_autopilot_continuation != Some(true)
+            {
+                self.editor.remember(&message.content);
+            }
         }
+        let hidden = self.transcript.keep_last(MOST_PAST);
+        if hidden > 0 {
+            let id = self.session.id();
+            let told =
+                format!("{hidden} earlier lines are not shown; loop events {id} has all of it");
+            raw::write(&format!("{told}\r\n"))?;
+        }
+        self.directory = directory(self.session).await?;
         let status = self.session.client().daemon_status().await?;
         let mut live = status.sessions.iter();
         let own = live.find(|live| live.session_id == *self.session.id());
         if own.is_none_or(|own| own.activity == Activity::Idle) {
-            self.transcript.working_since = None;
-            self.transcript.calls.forget_running();
+            self.transcript.rest();
         }
         let id = self.session.id();
         let told = format!("session {id}; /help lists commands and keys");
@@ -214,7 +242,7 @@ impl Chat<'_> {
     fn show(&mut self, event: &Event) {
         let columns = self.painter.size.usable();
         self.transcript.show(event, columns);
-        if let loopd_sdk::Body::Durable(loopd_sdk::Durable::ModeChanged(change)) = &event.body {
+        if let Body::Durable(Durable::ModeChanged(change)) = &event.body {
             self.app.planning.set(change.new_mode);
         }
         if std::mem::take(&mut self.transcript.tasks_changed) {
@@ -243,9 +271,44 @@ impl Chat<'_> {
     }
 
     fn leave(&mut self) {
-        let is_at_work = self.transcript.is_working() || self.question.is_some();
-        self.left = Some(if is_at_work { Left::AtWork } else { Left::Idle });
+        self.leaving.get_or_insert_with(Instant::now);
     }
+
+    /// Returns whether a message is on its way to the daemon. Leaving now would lose it.
+    fn is_sending(&self) -> bool {
+        self.transcript.waiting.iter().any(|(id, _)| id.is_none())
+    }
+
+    fn left(&mut self) -> Left {
+        if self.is_sending() {
+            let told = "the last message has not reached the daemon and may be lost";
+            self.transcript.error(told);
+        }
+        let is_at_work = self.transcript.is_working()
+            || self.question.is_some()
+            || !self.transcript.waiting.is_empty();
+        if is_at_work { Left::AtWork } else { Left::Idle }
+    }
+}
+
+/// Waits until a time, if there is one.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns the directory in which a session works, which need not be the one of this program.
+async fn directory(session: &Session) -> Result<PathBuf, loopd_sdk::Error> {
+    let session_id = session.id().clone();
+    let found = session
+        .call::<SessionGetMetadata>(&Of { session_id })
+        .await?;
+    let context = found.session.and_then(|found| found.context);
+    Ok(context
+        .map(|context| context.cwd.into())
+        .unwrap_or_default())
 }
 
 /// Runs a command on, if there is one.

@@ -69,7 +69,7 @@ impl Chat<'_> {
             Key::Ctrl('l') => self.painter.resize(super::size(self.app)),
             Key::Ctrl('z') => self.suspend(),
             Key::Ctrl('d') if self.editor.is_empty() => self.leave(),
-            Key::Tab => match wanted(self.editor.before(), &self.app.directory) {
+            Key::Tab => match wanted(self.editor.before(), &self.directory) {
                 Wanted::Asked(typed) => self.ask_completions(typed),
                 Wanted::Files(found) => {
                     self.menu = super::Menu::open(&mut self.editor, found);

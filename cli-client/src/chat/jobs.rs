@@ -8,7 +8,7 @@ use loopd_sdk::proto::params::shell::{CancelParams, UserRequestedParams};
 use loopd_sdk::proto::permission::Approval;
 use loopd_sdk::{
     Error, Interrupted, KeepsWaiting, Message, MessageId, PermissionDecision, RequestId, SendMode,
-    TaskInfo, TaskNode,
+    Session, TaskInfo, TaskNode,
 };
 
 use super::Chat;
@@ -132,17 +132,12 @@ impl Chat<'_> {
 
     /// Finds the name of this folder for an approval that holds here for good.
     pub(super) fn locate(&mut self, question: Question, approval: Approval) {
-        let params = LocationParams {
-            session_id: self.session.id().clone(),
-            working_directory: self.app.directory.to_string_lossy().into_owned(),
-        };
         let session = self.session.clone();
         self.jobs.spawn(async move {
-            let found = session.call::<LocationsResolve>(&params).await;
             JobResult::Located {
                 question: Box::new(question),
                 approval,
-                result: found.map(|found| found.location_key),
+                result: location_key(&session).await,
             }
         });
     }
@@ -239,4 +234,15 @@ impl Chat<'_> {
             }
         }
     }
+}
+
+/// Returns the name of the folder in which a session works, for approvals that hold there.
+async fn location_key(session: &Session) -> Result<String, Error> {
+    let directory = super::directory(session).await?;
+    let params = LocationParams {
+        session_id: session.id().clone(),
+        working_directory: directory.to_string_lossy().into_owned(),
+    };
+    let found = session.call::<LocationsResolve>(&params).await?;
+    Ok(found.location_key)
 }

@@ -79,6 +79,20 @@ impl Transcript {
         std::mem::take(&mut self.finished)
     }
 
+    /// Leaves out all but the last lines that wait to be printed; returns how many went.
+    pub(super) fn keep_last(&mut self, most: usize) -> usize {
+        let surplus = self.finished.len().saturating_sub(most);
+        self.finished.drain(..surplus);
+        surplus
+    }
+
+    /// Notes that nothing runs.
+    pub(super) fn rest(&mut self) {
+        self.working_since = None;
+        self.tell_abort();
+        self.calls.forget_running();
+    }
+
     /// Returns the block of the answer that is not finished.
     pub(super) fn unfinished(&self, columns: usize) -> Vec<Line> {
         self.markdown.unfinished(columns)
@@ -218,8 +232,7 @@ impl Transcript {
                     let why = "interrupted: the session or its daemon stopped";
                     self.aborted.get_or_insert(why);
                 }
-                self.tell_abort();
-                self.calls.forget_running();
+                self.rest();
                 self.tasks_changed = true;
                 if let Some(line) = std::mem::take(&mut self.usage).line() {
                     self.note(Look::DIM, &line);

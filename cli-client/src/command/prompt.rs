@@ -197,8 +197,8 @@ async fn needs_autopilot(app: &App, session: &Session) -> anyhow::Result<()> {
 async fn converse_drawing(app: &App, session: Session) -> anyhow::Result<Outcome> {
     refuse_limits(app)?;
     needs_autopilot(app, &session).await?;
-    let events = session.events();
-    let left = chat::run(app, &session, &[], events).await?;
+    let (past, events) = session.past_and_events().await?;
+    let left = chat::run(app, &session, &past, events).await?;
     let (id, terminal) = (session.id(), &app.terminal);
     let told = match left {
         Left::Idle => {

@@ -2,6 +2,7 @@
 
 mod leaving;
 mod recorded;
+mod shown;
 
 use loopd_tests::script::{Gate, call};
 use loopd_tests::{Turn, script::Recorded};
@@ -12,7 +13,7 @@ use crate::model::Model;
 use crate::pane::Pane;
 
 /// The key hint of a permission question, which shows that it takes keys.
-const KEYS: &str = "[y] yes";
+pub(super) const KEYS: &str = "[y] yes";
 
 /// A model that streams a text in Markdown and stops in its middle until the gate opens.
 pub(super) fn markdown(gate: &Gate) -> Model {
@@ -34,17 +35,17 @@ pub(super) fn markdown(gate: &Gate) -> Model {
     })
 }
 
-fn bash(command: &str) -> Turn {
+pub(super) fn bash(command: &str) -> Turn {
     let arguments = json!({"command": command, "description": "Try it"});
     Turn::any().calls([call("c1", "bash", arguments)])
 }
 
-fn has_result(request: &Recorded) -> bool {
+pub(super) fn has_result(request: &Recorded) -> bool {
     !request.last_results().is_empty()
 }
 
 /// Counts the lines that are exactly this text.
-fn count(shown: &str, line: &str) -> usize {
+pub(super) fn count(shown: &str, line: &str) -> usize {
     shown.lines().filter(|it| it.trim_end() == line).count()
 }
 
@@ -87,7 +88,7 @@ fn a_resize_in_the_middle_of_a_stream_keeps_every_line_once() {
     pane.until("/help lists commands and keys");
     pane.sends("go");
     pane.until("let answer");
-    for (columns, rows) in [(44, 20), (100, 30), (30, 12), (60, 24)] {
+    for (columns, rows) in [(44, 20), (100, 30), (20, 8), (30, 12), (60, 24)] {
         pane.resize(columns, rows);
         pane.types("x");
         pane.presses(&["BSpace"]);

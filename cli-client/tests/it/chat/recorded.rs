@@ -45,7 +45,13 @@ fn no_finished_line_is_ever_written_again() {
     let mut chat = OnTerminal::sized(command, COLUMNS, ROWS);
     let mut bytes = chat.read_until("/help lists");
     for number in 1..=4 {
-        chat.types(&format!("message {number}\r"));
+        // Each letter is shown before the next one is typed, so each has a frame of its own.
+        let message = format!("message {number}");
+        for (at, letter) in message.char_indices() {
+            chat.types(&letter.to_string());
+            bytes += &chat.read_until(&format!("\x1b[0m{}", &message[..=at]));
+        }
+        chat.types("\r");
         bytes += &chat.read_until("The end.");
         // What it used is told when the session is idle.
         bytes += &chat.read_until("tokens in");
