@@ -86,6 +86,13 @@ pub(crate) fn with_handlers(
 }
 
 async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecision {
+    if let Some(chat) = terminal.chat() {
+        return match chat.decide(permission::text(asked)).await {
+            Some(decision) => decision,
+            // The conversation was left; the question stays open.
+            None => std::future::pending().await,
+        };
+    }
     let request = &asked.permission_request;
     let what = terminal.styled(Style::Bold, &request_line(asked));
     let mut question = format!("{} {what}\n", terminal.styled(Style::Bold, "?"));

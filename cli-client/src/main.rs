@@ -5,6 +5,7 @@ mod amount;
 mod answer;
 mod app;
 mod args;
+mod chat;
 mod command;
 mod limits;
 mod model;

@@ -14,7 +14,9 @@ pub(crate) use self::own_run::OwnRun;
 use self::text::Text;
 use crate::terminal::Terminal;
 
-pub(crate) use line::line;
+pub(crate) use agents::lifecycle_line;
+pub(crate) use line::{hook_line, line, mode_line, summary};
+pub(crate) use progress::fleet_line;
 
 /// Whether user messages are shown. Whoever typed a message here has already seen it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

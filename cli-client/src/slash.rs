@@ -101,7 +101,7 @@ pub(crate) async fn queueable(session: &Session, line: &str) -> anyhow::Result<Q
 }
 
 /// Returns the message that a line is which is no command: two slashes at its beginning stand for one.
-fn unescaped(line: &str) -> String {
+pub(crate) fn unescaped(line: &str) -> String {
     match line.trim_start().strip_prefix("//") {
         Some(rest) => format!("/{rest}"),
         None => line.to_owned(),

@@ -14,6 +14,9 @@ use input::LineInput;
 use loopd_sdk::Session;
 use loopd_sdk::proto::visible::visible;
 use screen::{Screen, Stream};
+
+use crate::chat::ChatHandle;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub(crate) use completion::Completes;
@@ -41,6 +44,23 @@ pub(crate) struct Terminal {
     input: LineInput,
     /// Notified when the terminal was closed under a question.
     gone: Arc<Notify>,
+    /// Whether the terminal can draw more than lines.
+    draws: bool,
+    /// The conversation that owns the screen.
+    chat: Arc<Mutex<Option<ChatHandle>>>,
+}
+
+/// Keeps the screen for a conversation until it is dropped.
+pub(crate) struct Owned(Arc<Mutex<Option<ChatHandle>>>);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Some(chat) = self.0.lock().take() {
+            // What came too late for the region is printed as it is.
+            let rest = chat.take_printed();
+            io::Write::write_all(&mut io::stderr(), rest.as_bytes()).ok();
+        }
+    }
 }
 
 impl Terminal {
@@ -54,7 +74,29 @@ impl Terminal {
             input: LineInput::new(screen.clone()),
             screen,
             gone: Arc::default(),
+            draws: draws(env),
+            chat: Arc::default(),
         }
+    }
+
+    /// Returns whether a conversation can own the screen and draw in it.
+    pub(crate) fn can_draw(&self) -> bool {
+        self.can_ask && self.live && self.draws
+    }
+
+    pub(crate) fn has_colours(&self) -> bool {
+        self.colours
+    }
+
+    /// Sends what is printed and asked to a conversation that owns the screen.
+    pub(crate) fn owned_by(&self, chat: &ChatHandle) -> Owned {
+        *self.chat.lock() = Some(chat.clone());
+        Owned(self.chat.clone())
+    }
+
+    /// Returns the conversation that owns the screen.
+    pub(crate) fn chat(&self) -> Option<ChatHandle> {
+        self.chat.lock().clone()
     }
 
     /// Returns whether a person can be asked.
@@ -96,11 +138,19 @@ impl Terminal {
 
     /// Writes to stdout and flushes it.
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
+        if let Some(chat) = self.chat() {
+            chat.print(text);
+            return Ok(());
+        }
         self.screen.write(Stream::Out, text)
     }
 
     /// Writes a line to stderr. A failure is ignored, because there is nowhere to report it.
     pub(crate) fn notice(&self, line: &str) {
+        if let Some(chat) = self.chat() {
+            chat.print(&format!("{line}\n"));
+            return;
+        }
         self.screen.write(Stream::Err, &format!("{line}\n")).ok();
     }
 
@@ -109,6 +159,13 @@ impl Terminal {
     /// terminal is closed, either: that is no answer, and the question stays open. Dropping the future
     /// closes the question.
     pub(crate) async fn ask(&self, text: &str, prompt: &str) -> Option<String> {
+        if let Some(chat) = self.chat() {
+            return match chat.ask(text, prompt).await {
+                Some(line) => Some(line),
+                // The conversation was left; the question stays open.
+                None => std::future::pending().await,
+            };
+        }
         match self.input.question(text, prompt).typed().await {
             Ok(Typed::Line(line)) => Some(line),
             Ok(Typed::End) if is_there(io::stdin()) => None,
@@ -138,11 +195,24 @@ impl Terminal {
 
     /// Waits for Ctrl-C, also while a question is open.
     pub(crate) async fn interrupted(&self) {
+        if let Some(chat) = self.chat() {
+            chat.stopped().await;
+            return;
+        }
         tokio::select! {
             _ = tokio::signal::ctrl_c() => {}
             () = self.input.interrupted() => {}
         }
     }
+}
+
+/// Returns whether the terminal knows more than plain lines. `LOOPD_PLAIN` asks for plain lines, for
+/// example for a screen reader.
+fn draws(env: &BTreeMap<String, String>) -> bool {
+    let value = |name: &str| env.get(name).map(String::as_str).unwrap_or_default();
+    let term = value("TERM");
+    let is_plain = !["", "0"].contains(&value("LOOPD_PLAIN"));
+    !is_plain && !["", "dumb", "cons25", "emacs"].contains(&term)
 }
 
 /// The signal that asks this process to end, such as `timeout` and service managers send. Whoever listens

@@ -45,6 +45,14 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
     }
     let (past, mut events) = session.past_and_events().await?;
     app.set_mode(&session).await?;
+    if terminal.can_draw() && !app.options.json {
+        crate::chat::run(app, &session, &past, events).await?;
+        let again = format!("left {0}; to come back: loop attach {0}", session.id());
+        terminal.notice(&terminal.styled(Style::Dim, &again));
+        drop(session);
+        client.close().await;
+        return Ok(Outcome::Done);
+    }
     let left = if terminal.can_ask() {
         "what you type is sent to it; leave it with Ctrl-C or Ctrl-D"
     } else if stdin::can_bring_text() {

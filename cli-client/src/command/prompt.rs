@@ -9,6 +9,7 @@ use anyhow::bail;
 use loopd_sdk::{Body, Durable, Error, Events, LimitKind, Mode, Session, Wait};
 
 use crate::app::App;
+use crate::chat::{self, Left};
 use crate::outcome::Outcome;
 use crate::slash::{self, CommandStopped, Said};
 use crate::terminal::{Style, Typed};
@@ -62,6 +63,9 @@ pub(super) async fn talk(
             }
             Err(NotSaid::Run(error)) => return Err(error),
         },
+        None if app.terminal.can_draw() && !app.options.json => {
+            return converse_drawing(app, session).await;
+        }
         None => converse(app, &session).await?,
     };
     if outcome == Outcome::TimedOut {
@@ -189,12 +193,39 @@ async fn needs_autopilot(app: &App, session: &Session) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
+/// Holds a conversation that draws on the screen. Work that is going on when it is left goes on.
+async fn converse_drawing(app: &App, session: Session) -> anyhow::Result<Outcome> {
+    refuse_limits(app)?;
+    needs_autopilot(app, &session).await?;
+    let (past, events) = session.past_and_events().await?;
+    let left = chat::run(app, &session, &past, events).await?;
+    let (id, terminal) = (session.id(), &app.terminal);
+    let told = match left {
+        Left::Idle => {
+            session.destroy().await?;
+            format!("the session is kept: loop resume {id}")
+        }
+        Left::AtWork => format!("the session goes on; to come back: loop attach {id}"),
+    };
+    terminal.notice(&terminal.styled(Style::Dim, &told));
+    let client = session.client().clone();
+    drop(session);
+    client.close().await;
+    Ok(Outcome::Done)
+}
+
+/// Refuses options that only hold for one message.
+fn refuse_limits(app: &App) -> anyhow::Result<()> {
     if let Some(option) = app.options.run.needs_prompt() {
         bail!(
             "{option} is for a prompt, as in loop \"…\"; in a conversation, press Ctrl-C to stop"
         );
     }
+    Ok(())
+}
+
+async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
+    refuse_limits(app)?;
     let terminal = &app.terminal;
     let id = session.id();
     terminal.notice(&terminal.styled(

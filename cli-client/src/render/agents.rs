@@ -35,7 +35,7 @@ pub(super) fn line(agent: &AgentId, body: &Body) -> Option<(Style, String)> {
 }
 
 /// Describes the start or the end of a sub-agent in one line.
-pub(super) fn lifecycle_line(agent: &AgentId, body: &Body) -> Option<(Style, String)> {
+pub(crate) fn lifecycle_line(agent: &AgentId, body: &Body) -> Option<(Style, String)> {
     let Body::Durable(event) = body else {
         return None;
     };

@@ -11,7 +11,7 @@ use super::agents;
 const LINE_CHARS: usize = 160;
 
 /// Says what a mode means.
-pub(super) fn mode_line(mode: Mode) -> &'static str {
+pub(crate) fn mode_line(mode: Mode) -> &'static str {
     match mode {
         Mode::Interactive => "interactive mode",
         Mode::Plan => "plan mode: nothing is changed until a plan is approved",
@@ -20,12 +20,12 @@ pub(super) fn mode_line(mode: Mode) -> &'static str {
 }
 
 /// Returns what a hook says that it does now.
-pub(super) fn hook_line(message: &str) -> String {
+pub(crate) fn hook_line(message: &str) -> String {
     shorten(&format!("hook: {}", for_person(message).replace('\n', " ")))
 }
 
 /// Describes a tool call in one line: its name and its most informative argument.
-pub(super) fn summary(start: &ToolStart) -> String {
+pub(crate) fn summary(start: &ToolStart) -> String {
     const TELLING: [&str; 7] = [
         "command", "path", "pattern", "question", "url", "query", "name",
     ];

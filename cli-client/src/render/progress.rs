@@ -61,7 +61,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Returns a line about how far a fleet is.
-fn fleet_line(progress: &FleetProgress) -> String {
+pub(crate) fn fleet_line(progress: &FleetProgress) -> String {
     let name = match progress.ended {
         None => "fleet",
         Some(FleetEnd::Finished) => "fleet finished",

@@ -407,8 +407,10 @@ fn editor(shared: &InputShared) -> rustyline::Result<Editor<LineWatcher, MemHist
         completion: shared.completion.clone(),
         is_message: shared.is_message.clone(),
     }));
-    let printer = editor.create_external_printer()?;
-    shared.screen.set_printer(printer);
+    // A dumb terminal has none: there, output is printed as it comes.
+    if let Ok(printer) = editor.create_external_printer() {
+        shared.screen.set_printer(printer);
+    }
     Ok(editor)
 }
 

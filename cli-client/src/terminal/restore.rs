@@ -7,12 +7,12 @@ use rustix::termios::Termios;
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Keeps the mode of the terminal, before the editor changes it.
-pub(super) fn remember() {
+pub(crate) fn remember() {
     *BEFORE.lock() = rustix::termios::tcgetattr(std::io::stdin()).ok();
 }
 
 /// Notes that the editor has put the mode back.
-pub(super) fn forget() {
+pub(crate) fn forget() {
     *BEFORE.lock() = None;
 }
 

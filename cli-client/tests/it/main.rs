@@ -17,6 +17,8 @@ mod answers;
 mod attach_piped;
 mod autopilot;
 #[cfg(unix)]
+mod chat;
+#[cfg(unix)]
 mod conversation;
 mod daemon;
 mod doctor;
@@ -31,6 +33,8 @@ mod mcp;
 mod model;
 #[cfg(unix)]
 mod modes;
+#[cfg(unix)]
+mod pane;
 mod prompt;
 #[cfg(unix)]
 mod questions;

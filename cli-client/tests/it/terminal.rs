@@ -7,7 +7,9 @@ use std::process::{Child, Command};
 
 use loopd_sdk::{Client, SessionConfig, Wait};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::home::Home;
 
@@ -25,11 +27,23 @@ pub(crate) struct OnTerminal {
 }
 
 impl OnTerminal {
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::sized(command, 80, 24)
+    }
+
+    /// Starts it on a screen of this size.
+    pub(crate) fn sized(mut command: Command, columns: u16, rows: u16) -> Self {
         let master: OwnedFd =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
+        let screen = Winsize {
+            ws_col: columns,
+            ws_row: rows,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, screen).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let side = || {
             let mut options = File::options();
@@ -62,7 +76,7 @@ impl OnTerminal {
                 return shown[..end].to_owned();
             }
             let mut readable = [PollFd::new(&self.terminal, PollFlags::IN)];
-            let ready = poll(&mut readable, Some(&LONGEST_WAIT)).unwrap();
+            let ready = retry_on_intr(|| poll(&mut readable, Some(&LONGEST_WAIT))).unwrap();
             assert!(ready > 0, "{text:?} did not come in time: {shown}");
             let more = self.terminal.read(&mut buffer).unwrap_or(0);
             assert!(more > 0, "{text:?} did not come: {shown}");
