@@ -92,6 +92,7 @@ mod settings_rules;
 mod shell_policy;
 mod shells;
 mod silent_strangers;
+mod skill_files;
 mod skills;
 mod slow_reader;
 mod stopped_by_users;
