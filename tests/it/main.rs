@@ -29,6 +29,7 @@ mod closed_files;
 mod command_files;
 mod commands;
 mod context;
+mod context_board;
 mod correlation;
 mod daemon;
 mod declined_permissions;
