@@ -134,9 +134,6 @@ async fn what_is_loaded_and_what_is_reported() {
         let mut session = daemon.client().create(params).await;
         let shown = shown(&mut session, &lib).await;
         if shown != case.expected {
-            if std::env::var_os("LOOPD_SHOW_SKILL_FILES").is_some() {
-                eprintln!("=== {}\n{shown}\n===", file.display());
-            }
             wrong.push(format!(
                 "{name}:\n{shown}\n\nbut expected:\n{}",
                 case.expected

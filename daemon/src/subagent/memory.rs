@@ -1,6 +1,7 @@
 //! The memory of an agent: a folder of notes that the agent writes with the file tools and finds again
 //! the next time. Its index is part of the agent's prompt.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,14 +62,13 @@ fn file_name(agent: &str) -> String {
         .map(|letter| if plain(letter) { letter } else { '-' })
         .collect();
     let hash = digest(&SHA256, agent.as_bytes());
-    let hash: String = hash
-        .as_ref()
-        .iter()
-        .take(HASH_BYTES)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
     // No plain name has a dot.
-    format!("{letters}.{hash}")
+    let mut name = format!("{letters}.");
+    for byte in hash.as_ref().iter().take(HASH_BYTES) {
+        // Writing to a string cannot fail.
+        write!(name, "{byte:02x}").ok();
+    }
+    name
 }
 
 /// Makes the folder. One that is private to the user is kept out of git. Nothing is made behind a link:

@@ -73,7 +73,7 @@ pub(crate) enum BoardError {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Notes {
+struct BoardFile {
     /// The last number that was given; no number is given twice.
     last: u64,
     notes: Vec<Note>,
@@ -122,18 +122,22 @@ impl Board {
             BoardScope::Project => {
                 let hash = digest(&SHA256, self.project().as_os_str().as_encoded_bytes());
                 let hash = hash.as_ref().iter().take(HASH_BYTES);
-                let hash: String = hash.map(|byte| format!("{byte:02x}")).collect();
-                self.folder.join(format!("project-{hash}.json"))
+                let mut name = "project-".to_owned();
+                for byte in hash {
+                    // Writing to a string cannot fail.
+                    write!(name, "{byte:02x}").ok();
+                }
+                self.folder.join(format!("{name}.json"))
             }
         }
     }
 
-    fn read(&self, scope: BoardScope) -> Result<Notes, BoardError> {
+    fn read(&self, scope: BoardScope) -> Result<BoardFile, BoardError> {
         let path = self.path(scope);
         let text = match disk::read_own(&path, LARGEST_FILE) {
             Ok(text) => text,
             Err(DiskError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Notes::default());
+                return Ok(BoardFile::default());
             }
             Err(error) => return Err(error.into()),
         };
@@ -143,7 +147,7 @@ impl Board {
         })
     }
 
-    fn write(&self, scope: BoardScope, mut notes: Notes) -> Result<(), BoardError> {
+    fn write(&self, scope: BoardScope, mut notes: BoardFile) -> Result<(), BoardError> {
         notes.project = (scope == BoardScope::Project).then(|| self.project());
         let text = serde_json::to_vec_pretty(&notes)
             .map_err(|error| DiskError::Io(io::Error::from(error)))?;
