@@ -14,6 +14,7 @@ use crate::hook_times::HookTimes;
 use crate::logins::Logins;
 use crate::token_cache::TokenCache;
 use crate::tool::catalog::Catalog;
+use crate::tool::context_board::Board;
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
 use loopd_exec::process::Processes;
@@ -57,6 +58,11 @@ impl Services {
     /// Returns the folder of a session; it is created when the first file is stored in it.
     pub fn session_folder(&self, id: &SessionId) -> PathBuf {
         self.sessions_folder().join(id.as_str())
+    }
+
+    /// Returns the notes for later sessions, as a session in this directory sees them.
+    pub fn board(&self, cwd: &Path) -> Board {
+        Board::new(&self.home, cwd.to_owned())
     }
 
     /// Returns the folder with the folders of all sessions.

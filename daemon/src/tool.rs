@@ -9,6 +9,7 @@ pub mod capture;
 pub mod catalog;
 mod closed;
 mod context;
+pub mod context_board;
 mod create;
 mod diff;
 pub(crate) mod disk;

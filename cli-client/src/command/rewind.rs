@@ -181,6 +181,9 @@ fn summary(done: &LoopdRewound) -> String {
         RewindOutcome::Success => {
             format!("{events} events and {files} files were taken back; loop rewind --undo undoes it")
         }
+        RewindOutcome::Conflicts if done.dry_run => {
+            "this would touch nothing, because of the files above; --partly would restore the others".to_owned()
+        }
         RewindOutcome::Conflicts => {
             "nothing was touched, because of the files above; --partly restores the others".to_owned()
         }

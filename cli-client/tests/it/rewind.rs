@@ -55,6 +55,13 @@ fn a_session_goes_back_and_forth() {
 
     // What a person changed is not touched, unless that is wanted.
     std::fs::write(home.path("first.txt"), "mine\n").unwrap();
+    let dry = model.run(&home, &["rewind", "--to", "1", "--dry-run"]);
+    assert_eq!(dry.code, 1, "a dry run ends as the rewind would: {dry:?}");
+    let dry = format!("{dry:?}");
+    assert!(
+        dry.contains("left alone") && dry.contains("this would touch nothing"),
+        "{dry}"
+    );
     let refused = model.run(&home, &["rewind", "--to", "1"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(home.path("second.txt").exists());

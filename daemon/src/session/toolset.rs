@@ -12,6 +12,7 @@ use crate::discovery::agents::AgentOrigin;
 use crate::services::Services;
 use crate::skill::SkillView;
 use crate::subagent::definitions::{self, Roster, ToolOrigin};
+use crate::tool::context_board::CONTEXT_BOARD;
 use crate::tool::mcp::McpTools;
 use crate::tool::source::{BuiltInTools, ClientTools, ResolvedTool, ToolSource};
 use loopd_exec::terminal::Backend;
@@ -60,6 +61,7 @@ impl<'a> Toolset<'a> {
                     && attachments.iter().any(|a| a.offer.request_exit_plan_mode),
                 can_complete: Judgement::of(&Situation::of(state)).offers_tool,
                 researches: state.research_report().is_some(),
+                has_board: names_board(state),
                 skills: loads_skills(state, &roster)
                     .then(|| skills.listing())
                     .flatten(),
@@ -242,6 +244,16 @@ fn lets_through(state: &State, names: &[&str], origin: ToolOrigin) -> bool {
                 .any(|pattern| matches_any(pattern, names, origin))
         }),
     }
+}
+
+/// Returns whether the agent that answers has the context board among its tools by name. A list that
+/// allows every tool does not mean it: notes for later sessions are the work of an agent for that.
+fn names_board(state: &State) -> bool {
+    let tools = match &state.subagent {
+        Some(own) => own.profile.tools.as_ref(),
+        None => state.agent_tools.as_ref(),
+    };
+    tools.is_some_and(|tools| tools.iter().any(|tool| tool == CONTEXT_BOARD))
 }
 
 /// Returns whether everything that the messages of the current run set for it allows this tool, and what

@@ -1,9 +1,12 @@
 //! The memory of an agent: a folder of notes that the agent writes with the file tools and finds again
 //! the next time. Its index is part of the agent's prompt.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use ring::digest::{SHA256, digest};
 
 use crate::discovery::agents::MemoryScope;
 use crate::regular_file;
@@ -19,6 +22,11 @@ const LARGEST_INDEX: u64 = 1024 * 1024;
 const OF_PROJECT: &str = ".agent-memory";
 const OF_USER_IN_PROJECT: &str = ".agent-memory.local";
 const OF_USER: &str = ".local/share/agent-memory";
+/// How many characters of an agent's name, and bytes of its hash, the name of its folder has.
+const LONGEST_NAME: usize = 64;
+const HASH_BYTES: usize = 6;
+
+const BY_LINK: &str = "it is reached by a link";
 
 /// The tools without which an agent cannot use its memory.
 pub(super) const TOOLS: [&str; 3] = ["view", "create", "edit"];
@@ -38,17 +46,35 @@ pub(super) fn folder(
     Some(folder.join(file_name(agent)))
 }
 
-/// Returns the name of an agent as one part of a path.
+/// Returns the name of an agent as one part of a path. Two agents never have the same one: what does
+/// not fit into a file name, or would be another name on a disk that takes no notice of case, is told
+/// apart by a hash.
 fn file_name(agent: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
-    let letters = agent.chars().take(64);
-    letters
+    let plain = |letter: char| {
+        letter.is_ascii_lowercase() || letter.is_ascii_digit() || matches!(letter, '-' | '_')
+    };
+    if agent.len() <= LONGEST_NAME && !agent.is_empty() && agent.chars().all(plain) {
+        return agent.to_owned();
+    }
+    let letters = agent.chars().take(LONGEST_NAME);
+    let letters = letters.map(|letter| letter.to_ascii_lowercase());
+    let letters: String = letters
         .map(|letter| if plain(letter) { letter } else { '-' })
-        .collect()
+        .collect();
+    let hash = digest(&SHA256, agent.as_bytes());
+    // No plain name has a dot.
+    let mut name = format!("{letters}.");
+    for byte in hash.as_ref().iter().take(HASH_BYTES) {
+        // Writing to a string cannot fail.
+        write!(name, "{byte:02x}").ok();
+    }
+    name
 }
 
-/// Makes the folder. One that is private to the user is kept out of git.
+/// Makes the folder. One that is private to the user is kept out of git. Nothing is made behind a link:
+/// in a project, others choose where it leads.
 pub fn make(folder: &Path) -> io::Result<()> {
+    refuse_links(folder)?;
     fs::create_dir_all(folder)?;
     let Some(above) = folder
         .parent()
@@ -84,19 +110,29 @@ pub fn prompt(folder: &Path) -> String {
     )
 }
 
+/// Fails if the folder of an agent, or the one that holds those of all agents, is a link.
+fn refuse_links(folder: &Path) -> io::Result<()> {
+    for part in [folder.parent().unwrap_or(folder), folder] {
+        match fs::symlink_metadata(part) {
+            Ok(metadata) if metadata.is_symlink() => return Err(io::Error::other(BY_LINK)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Reads the beginning of the index; `None` if there is none. No link is followed: in a project,
 /// others choose where it leads.
 fn index(folder: &Path) -> io::Result<Option<String>> {
     let path = folder.join(INDEX);
-    for part in [folder.parent().unwrap_or(folder), folder, &path] {
-        match fs::symlink_metadata(part) {
-            Ok(metadata) if metadata.is_symlink() => {
-                return Err(io::Error::other("it is reached by a link"));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        }
+    refuse_links(folder)?;
+    match fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_symlink() => return Err(io::Error::other(BY_LINK)),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
     }
     let text = regular_file::read_text(&path, LARGEST_INDEX)?;
     let mut shown = String::new();
@@ -113,7 +149,11 @@ fn index(folder: &Path) -> io::Result<Option<String>> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed step fails the test"
+)]
 mod tests {
     use super::*;
 
@@ -128,10 +168,26 @@ mod tests {
         };
         assert_eq!(at(MemoryScope::User, "a"), "/u/.local/share/agent-memory/a");
         assert_eq!(at(MemoryScope::Project, "a"), "/app/.agent-memory/a");
-        assert_eq!(
-            at(MemoryScope::Local, "../x y"),
-            "/app/.agent-memory.local/---x-y"
+        let odd = [
+            "../x y", "---x-y", "../X y", "..-x-y", "a", "A", "", ".", "..",
+        ];
+        let mut odd = odd.map(|agent| at(MemoryScope::Local, agent));
+        assert!(
+            odd[0].starts_with("/app/.agent-memory.local/---x-y."),
+            "{odd:?}"
         );
+        for folder in &odd {
+            let below = Path::new(folder)
+                .strip_prefix("/app/.agent-memory.local")
+                .unwrap();
+            assert_eq!(below.components().count(), 1, "{folder}");
+            assert!(below.file_name().is_some(), "{folder}");
+        }
+        odd.sort();
+        let same = odd
+            .windows(2)
+            .find(|pair| pair[0].eq_ignore_ascii_case(&pair[1]));
+        assert_eq!(same, None);
         assert_eq!(
             folder(MemoryScope::User, "a", Path::new("/app"), None),
             None
@@ -162,6 +218,13 @@ mod tests {
                 text.contains("reached by a link") && !text.contains("THE KEY"),
                 "{text}"
             );
+            // Neither is a folder made behind a link.
+            let outside = root.path().join("outside");
+            fs::create_dir(&outside).unwrap();
+            std::os::unix::fs::symlink(&outside, root.path().join(OF_PROJECT)).unwrap();
+            let behind = root.path().join(OF_PROJECT).join("a");
+            assert!(make(&behind).is_err());
+            assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
         }
     }
 }

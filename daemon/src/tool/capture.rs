@@ -332,34 +332,29 @@ impl Inner {
             ran = ran.or_else(|| self.baseline.marked());
         }
         let root = workspace.root();
-        let mut copied = self.baseline.root();
+        let mut copied = None;
         let mut is_cut = false;
-        if copied.is_some() {
-            let begun = &self.overrun;
-            match self
-                .baseline
-                .compare(&self.overlay, &self.objects, ran.is_some(), begun)
-            {
-                Ok(found) => {
-                    let found = found.unwrap_or_default();
-                    let is_worn = found.is_worn;
-                    is_cut = found.extent.cut;
-                    // Without earlier commands it is what one did that has begun meanwhile.
-                    self.record_commands(ran.unwrap_or_else(|| self.turn()), found);
-                    if is_worn {
-                        self.baseline.remove();
-                        copied = None;
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the workspace could not be compared");
-                    self.not_compared(workspace, ran);
+        let begun = &self.overrun;
+        match self
+            .baseline
+            .compare(&self.overlay, &self.objects, ran.is_some(), begun)
+        {
+            Ok(Some(mut found)) => {
+                is_cut = found.extent.cut;
+                let is_worn = found.is_worn;
+                copied = (!is_worn).then(|| std::mem::take(&mut found.root));
+                // Without earlier commands it is what one did that has begun meanwhile.
+                self.record_commands(ran.unwrap_or_else(|| self.turn()), found);
+                if is_worn {
                     self.baseline.remove();
-                    copied = None;
                 }
             }
-        } else {
-            self.not_compared(workspace, ran);
+            Ok(None) => self.not_compared(workspace, ran),
+            Err(error) => {
+                tracing::warn!(%error, "the workspace could not be compared");
+                self.not_compared(workspace, ran);
+                self.baseline.remove();
+            }
         }
         let mut ran_since = self.commands_ran.lock();
         if commands_run && let Some(turn) = ran {

@@ -9,6 +9,7 @@ use super::DynTool;
 use super::apply_patch::ApplyPatch;
 use super::ask_user::AskUser;
 use super::bash::{self, Bash};
+use super::context_board::ContextBoard;
 use super::create::Create;
 use super::edit::Edit;
 use super::exit_plan_mode::ExitPlanMode;
@@ -36,7 +37,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub fn new() -> Self {
-        let tools: [Arc<dyn DynTool>; 25] = [
+        let tools: [Arc<dyn DynTool>; 26] = [
             Arc::new(Bash),
             Arc::new(bash::Read),
             Arc::new(bash::Write),
@@ -56,6 +57,7 @@ impl Catalog {
             Arc::new(TodoRead),
             Arc::new(LoadSkill),
             Arc::new(ReportIntent),
+            Arc::new(ContextBoard),
             Arc::new(task::Start),
             Arc::new(task::Read::default()),
             Arc::new(task::Write),

@@ -13,6 +13,7 @@ use loopd_proto::id::{SessionId, ShellId, ToolCallId};
 
 use super::Web;
 use super::capture::Captures;
+use super::context_board::Board;
 use super::mcp::McpTasks;
 use super::todo::SessionTodos;
 use crate::redaction::Redaction;
@@ -133,6 +134,8 @@ pub struct ToolContext {
     pub backend: Backend,
     /// Where earlier versions of files are kept.
     pub captures: Captures,
+    /// The notes for later sessions.
+    pub board: Board,
     /// The id of the tool call.
     pub call: ToolCallId,
     pub session: SessionId,

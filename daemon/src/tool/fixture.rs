@@ -137,6 +137,7 @@ impl Fixture {
             lease: None,
             backend: Backend::Process,
             captures: super::capture::Captures::off(),
+            board: super::context_board::Board::new(&base, base.clone()),
             call: ToolCallId::from("call"),
             session: SessionId::from("session"),
         };

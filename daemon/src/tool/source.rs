@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::ask_user::ASK_USER;
 use super::catalog::Catalog;
+use super::context_board::CONTEXT_BOARD;
 use super::exit_plan_mode::EXIT_PLAN_MODE;
 use super::mcp::McpTool;
 use super::report_intent::REPORT_INTENT;
@@ -104,6 +105,8 @@ pub struct BuiltInTools<'a> {
     pub can_complete: bool,
     /// Whether a research goes on.
     pub researches: bool,
+    /// Whether the agent that answers asks for the context board by its name.
+    pub has_board: bool,
     pub roster: Arc<Roster>,
     /// The names of agents that the configuration turns off.
     pub agents_off: &'a [String],
@@ -120,6 +123,7 @@ impl BuiltInTools<'_> {
             && (self.can_complete || tool.name() != TASK_COMPLETE)
             && (self.researches || tool.name() != REPORT_INTENT)
             && (self.skills.is_some() || tool.name() != SKILL)
+            && (self.has_board || tool.name() != CONTEXT_BOARD)
     }
 
     /// Returns whether the tool of this name writes files.

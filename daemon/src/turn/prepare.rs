@@ -233,6 +233,13 @@ async fn system_message(
     let own_prompt = prompt_with_memory(input).await.unwrap_or_default();
     let instructions = input.instructions.clone().section().await;
     notices.instructions.extend(instructions.warnings);
+    let mut notes = instructions.text;
+    if let Some(board) = board_notes(input, notices).await {
+        if !notes.is_empty() {
+            notes.push_str("\n\n");
+        }
+        notes.push_str(&board);
+    }
     let skills: Vec<String> = skills.iter().map(skill_text).collect();
     let sections = prompt::sections(&PromptInput {
         cwd: &input.cwd,
@@ -247,7 +254,7 @@ async fn system_message(
         },
         skills: &skills.join("\n\n"),
         works_for_another: input.profile.is_some(),
-        instructions: instructions.text,
+        instructions: notes,
     });
     let Some(config) = &input.options.system_message else {
         return sections.text();
@@ -328,6 +335,28 @@ async fn prompt_with_memory(input: &PrepareInput) -> Option<String> {
         .inspect_err(|error| tracing::error!(%error, "the memory of an agent could not be read"))
         .ok()?;
     Some(format!("{}\n\n{memory}", profile.prompt))
+}
+
+/// Returns the notes of the context board that the session is shown. An app that does not want what the
+/// user has on disk is not given them, and a sub-agent has what it was told.
+async fn board_notes(input: &PrepareInput, notices: &mut PrepareNotices) -> Option<String> {
+    let discovers = input.options.enable_config_discovery == Some(true);
+    if !discovers || input.profile.is_some() {
+        return None;
+    }
+    let board = input.route.services.board(Path::new(&input.cwd));
+    let reading = tokio::task::spawn_blocking(move || board.shown()).await;
+    match reading {
+        Ok(Ok(shown)) => shown,
+        Ok(Err(error)) => {
+            notices.instructions.push(error.to_string());
+            None
+        }
+        Err(error) => {
+            tracing::error!(%error, "the context board could not be read");
+            None
+        }
+    }
 }
 
 /// Returns the text of a skill as models read it.

@@ -3,12 +3,13 @@
 //! The most common mistake is text with a colon in it that needs quotes. A strict reader would lose
 //! the whole file, or the members that restrict it.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::{Problem, line_of, read, split};
+use super::{Problem, lines_of, read, split};
 
 /// One member of front matter.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +31,33 @@ pub(in crate::discovery) struct Members<'a> {
     pub(in crate::discovery) warnings: Vec<Problem>,
     /// The text after the front matter.
     pub(in crate::discovery) body: &'a str,
+}
+
+/// The members of a mapping in their order, those with the same key, too. A map would keep the last one
+/// only, and with it lose what the others restrict.
+#[derive(Default)]
+struct Pairs(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Pairs;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
 }
 
 /// Reads front matter as YAML, or line by line if it is no valid YAML. A file whose front matter is
@@ -61,16 +89,18 @@ pub(in crate::discovery) fn read_members<'a>(
             ..Members::default()
         });
     };
-    match read::<BTreeMap<String, Value>>(path, text) {
-        Ok((found, body)) => {
-            let mut members: Vec<Member> = found
-                .into_iter()
-                .map(|(key, value)| Member {
-                    line: line_of(text, &[&key]).unwrap_or(1) + shift,
-                    key,
-                    value,
-                })
-                .collect();
+    match read::<Pairs>(path, text) {
+        Ok((Pairs(found), body)) => {
+            let mut members: Vec<Member> = Vec::with_capacity(found.len());
+            for (key, value) in found {
+                let earlier = members.iter().filter(|member| member.key == key).count();
+                let line = lines_of(text, &[&key]).nth(earlier).unwrap_or(1) + shift;
+                if earlier > 0 {
+                    let what = format!("`{key}` is written more than once; keep one of them");
+                    warnings.push(Problem::at(path, line, what));
+                }
+                members.push(Member { key, value, line });
+            }
             members.sort_by_key(|member| member.line);
             Ok(Members {
                 list: members,

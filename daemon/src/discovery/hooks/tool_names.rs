@@ -25,13 +25,14 @@ const NAMES: [(&str, &[&str]); 19] = [
 ];
 
 /// The other built-in tools, which have only their own names.
-const OWN_NAMES: [&str; 11] = [
+const OWN_NAMES: [&str; 12] = [
     "exit_plan_mode",
     "list_agents",
     "list_bash",
     "read_agent",
     "read_bash",
     "report_intent",
+    "context_board",
     "sql",
     "stop_agent",
     "stop_bash",

@@ -119,6 +119,10 @@ pub(super) fn parse(
         warnings: told,
         body,
     } = read_members(path, text)?;
+    if list.is_empty() && unread.is_empty() {
+        let what = "the file has no front matter with a `description`, so that nobody can know when to use the skill";
+        return Err(Problem::at(path, 1, what));
+    }
     let mut found = Vec::new();
     found.extend(told);
     let mut front = SkillFront::default();
@@ -185,6 +189,11 @@ impl SkillFront {
         };
         match known {
             Key::Name => self.name = text().map(|name| (name, *line)),
+            Key::Description if text_of(value).is_none() && !value.is_null() => {
+                let what =
+                    format!("`{key}` is not a text, so that nobody can know when to use the skill");
+                return Err(Problem::at(path, *line, what));
+            }
             Key::Description => {
                 let text = text();
                 self.description = self.description.take().or(text);

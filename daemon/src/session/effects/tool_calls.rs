@@ -1,5 +1,7 @@
 //! The two effects of a tool call: assessing its permission, and running it once permitted.
 
+use std::path::Path;
+
 use futures::future::join_all;
 use loopd_mcp::Server;
 use loopd_proto::id::{TaskId, ToolCallId};
@@ -192,6 +194,7 @@ impl Actor {
             lease: self.subagents.parent().map(|parent| parent.lease().clone()),
             backend: self.shell_backend(),
             captures: self.captures(),
+            board: self.services.board(Path::new(&self.state.cwd)),
             call: call.clone(),
             session: self.state.id.clone(),
         };

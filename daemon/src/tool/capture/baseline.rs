@@ -121,6 +121,10 @@ impl Baseline {
         self.folder.join("pack")
     }
 
+    fn time_path(&self) -> PathBuf {
+        self.folder.join("compared")
+    }
+
     fn marker_path(&self) -> PathBuf {
         self.folder.join("commands-ran")
     }
@@ -151,11 +155,6 @@ impl Baseline {
         }
     }
 
-    /// Returns the folder that the copy is of; `None` without a copy.
-    pub(super) fn root(&self) -> Option<PathBuf> {
-        self.load().map(|index| index.root)
-    }
-
     /// Returns what the copy knows of some paths. Those that it does not know are left out.
     pub(super) fn known<'a>(&self, paths: &'a [PathBuf]) -> HashMap<&'a Path, Known> {
         let Some(index) = self.load() else {
@@ -181,9 +180,23 @@ impl Baseline {
                 return None;
             }
         };
-        let index: Index = serde_json::from_slice(&text).ok()?;
+        let mut index: Index = serde_json::from_slice(&text).ok()?;
+        // A later time is the careful one: fewer files count as made by a command.
+        index.made_ns = index.made_ns.max(self.time().unwrap_or(i128::MIN));
         let packed = self.pack_path().metadata().ok()?.len();
         (packed >= index.packed).then_some(index)
+    }
+
+    /// Notes that the copy was compared and is still right, without writing all of it again.
+    fn save_time(&self, made_ns: i128) -> Result<(), DiskError> {
+        disk::put_own_quickly(&self.time_path(), made_ns.to_string().as_bytes())?;
+        Ok(())
+    }
+
+    /// Returns when the copy was last compared, if that was noted apart from the index.
+    fn time(&self) -> Option<i128> {
+        let text = disk::read_own(&self.time_path(), 64).ok()?;
+        std::str::from_utf8(&text).ok()?.trim().parse().ok()
     }
 
     fn save(&self, index: &Index) -> Result<(), DiskError> {

@@ -26,6 +26,7 @@ fn tools_are_listed_in_the_order_models_know() {
         "todoread",
         "skill",
         "report_intent",
+        "context_board",
         "task",
         "read_agent",
         "write_agent",
@@ -122,6 +123,11 @@ fn arguments_have_the_names_that_models_use() {
         ("sql", &["query"], &["description", "query"]),
         ("todowrite", &["todos"], &["todos"]),
         ("report_intent", &["intent"], &["intent"]),
+        (
+            "context_board",
+            &["command", "scope", "text", "ids"],
+            &["command"],
+        ),
         (
             "task",
             &["description", "prompt"],

@@ -111,6 +111,12 @@ pub(super) const ALL: &[Builtin] = &[
         run: |call| research::invoke(call).boxed(),
     },
     Builtin {
+        name: "subconscious",
+        description: "Lists the notes for later sessions, or lets an agent boil this session down to such notes",
+        input: Some(words("[run]")),
+        run: |call| builtin_work::subconscious(call).boxed(),
+    },
+    Builtin {
         name: "fleet",
         description: "Lets several agents work on the todos at the same time",
         input: Some(words("[what to do]")),

@@ -1,6 +1,8 @@
-//! The built-in slash commands that let agents work: /review, /fleet, /autopilot, /todos.
+//! The built-in slash commands that let agents work: /review, /subconscious, /fleet, /autopilot, /todos.
 //!
 //! Each does what a method of the protocol does.
+
+use std::path::Path;
 
 use loopd_proto::params::command::{BegunWork, Invoked};
 use loopd_proto::params::fleet::FleetStartParams;
@@ -29,6 +31,53 @@ pub(super) fn review(call: Call<'_>) -> Invoked {
         mode: None,
         notice: None,
         run_scope: None,
+    }
+}
+
+/// `/subconscious run` lets an agent keep what the session has learnt; without a word it lists the notes.
+pub(super) async fn subconscious(call: Call<'_>) -> Result<Invoked, RpcError> {
+    match call.input {
+        "run" => {}
+        "" => return board(call).await,
+        other => {
+            return Err(RpcError::Failed(format!(
+                "/subconscious takes `run` or nothing after its name, not `{other}`"
+            )));
+        }
+    }
+    let mode = call.session.state(|state| state.mode).await?;
+    if mode == Mode::Plan {
+        return Err(RpcError::Failed(
+            "notes are written down, and this session is in plan mode; leave it first".to_owned(),
+        ));
+    }
+    Ok(Invoked::AgentPrompt {
+        prompt: "Call the tool `task` exactly once, with agent_type \"rem-agent\", mode \"background\", name \"rem-consolidate\" \
+                 and description \"Consolidate session learnings\". The agent knows nothing of this conversation, so let its prompt \
+                 say what this session has learnt that will still be useful in a month: what the user wants and how they like it, \
+                 decisions with their reasons, commands and facts that took effort to find, ways that failed, and where unfinished work \
+                 stands. Leave out secrets. Say that the notes belong on the context board. Do nothing else, and do not wait for it."
+            .to_owned(),
+        display_prompt: "/subconscious run".to_owned(),
+        mode: None,
+        notice: None,
+        run_scope: None,
+    })
+}
+
+async fn board(call: Call<'_>) -> Result<Invoked, RpcError> {
+    let cwd = call.session.state(|state| state.cwd.clone()).await?;
+    let board = call.context.app.services.board(Path::new(&cwd));
+    let listed = tokio::task::spawn_blocking(move || board.list(None)).await;
+    match listed {
+        Ok(Ok(notes)) => Ok(text(notes)),
+        Ok(Err(error)) => Err(RpcError::Failed(error.to_string())),
+        Err(error) => {
+            tracing::error!(%error, "the context board could not be read");
+            Err(RpcError::Failed(
+                "the context board could not be read".to_owned(),
+            ))
+        }
     }
 }
 

@@ -257,8 +257,10 @@ async fn carry_out(context: &Context, params: LoopdRewindParams) -> Result<Loopd
         planned = prepare(&captures, &order.id, position, params.dry_run).await?;
         answer.show(&planned);
         let has_conflicts = !answer.skipped.is_empty();
-        if has_conflicts && params.on_conflict == OnConflict::Refuse && !params.dry_run {
-            forget(&captures, &order.id).await?;
+        if has_conflicts && params.on_conflict == OnConflict::Refuse {
+            if !params.dry_run {
+                forget(&captures, &order.id).await?;
+            }
             let why = "some files cannot be restored; nothing was touched";
             return Ok(answer.failed(RewindOutcome::Conflicts, Some(why.to_owned())));
         }

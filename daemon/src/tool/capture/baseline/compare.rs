@@ -81,6 +81,8 @@ impl Known {
 /// What changed.
 #[derive(Debug, Default)]
 pub(in crate::tool::capture) struct Differences {
+    /// The folder that the copy is of.
+    pub(in crate::tool::capture) root: PathBuf,
     pub(in crate::tool::capture) changes: Vec<Change>,
     pub(in crate::tool::capture) missed: Vec<Missed>,
     pub(in crate::tool::capture) extent: Extent,
@@ -114,7 +116,9 @@ impl Baseline {
         let mut pack = Pack::open(&self.pack_path(), index.packed)?;
         let mut reader = PackReader::open(&self.pack_path())?;
         let now = pack.now()?;
+        let was_whole = index.whole;
         let (candidates, lost) = self.candidates(&mut index, overlay, &mut reader);
+        let is_same = candidates.is_empty() && index.whole == was_whole;
         let mut differences = Differences::default();
         if after_commands || begun.load(Ordering::Acquire) {
             let why = NotCaptured::DeletedUncopied;
@@ -172,9 +176,15 @@ impl Baseline {
         } else {
             pack.next_tick()?
         };
-        self.save(&index)?;
+        if is_same {
+            // Most often nothing changed between two runs, and a command may wait for this.
+            self.save_time(index.made_ns)?;
+        } else {
+            self.save(&index)?;
+        }
         differences.is_worn = pack.length > self.bounds.baseline_bytes.saturating_mul(2);
         differences.extent = index.extent();
+        differences.root = index.root;
         Ok(Some(differences))
     }
 
