@@ -302,6 +302,22 @@ pub(crate) enum Verb {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Show what takes how much of the context of a session.
+    ///
+    /// A bar shows how much of what the model takes is used. Below it stand the parts by size and the
+    /// largest messages, in tokens of the model.
+    ///
+    /// When the context fills up, a summary takes the place of the oldest messages. --dropped lists the
+    /// messages that the model does not read any more, the oldest first; the log keeps them.
+    Context {
+        /// The id of the session, or the beginning of it; without it the last session of this
+        /// directory.
+        #[arg(long, value_name = "SESSION")]
+        session: Option<String>,
+        /// List what a summary has replaced.
+        #[arg(long)]
+        dropped: bool,
+    },
     /// Stop what runs in a session, whoever started it.
     ///
     /// Ctrl-C in a conversation stops only the turn of your own message; this stops any turn. Messages

@@ -2,6 +2,7 @@
 
 mod attach;
 mod autopilot;
+mod context;
 mod daemon;
 mod doctor;
 mod events;
@@ -88,6 +89,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
                 dry_run,
             };
             rewind::run(&app, session.as_deref(), wanted).await
+        }
+        Some(Verb::Context { session, dropped }) => {
+            context::run(&app, session.as_deref(), dropped).await
         }
         Some(Verb::Abort { session }) => queue::abort(&app, session.as_deref()).await,
         Some(Verb::Resume { id, prompt }) => resume::run(&app, &id, prompt).await,

@@ -17,6 +17,7 @@ mod answers;
 mod attach_piped;
 mod autopilot;
 #[cfg(unix)]
+mod context;
 mod conversation;
 mod daemon;
 mod doctor;
