@@ -36,7 +36,9 @@ pub(crate) fn parse(text: &str) -> Result<PermissionRule, String> {
         None => (text, None),
         Some((name, rest)) => {
             let argument = rest
+                .trim_end()
                 .strip_suffix(')')
+                .map(str::trim)
                 .filter(|argument| !argument.is_empty())
                 .ok_or("write it as `kind(argument)`, for example `shell(git status)`")?;
             if !is_one(argument) {
@@ -93,6 +95,18 @@ mod tests {
         }
         assert_eq!(parse("write(a(b))").unwrap().argument.unwrap(), "a(b)");
         assert!(parse_denied("look").is_err());
+    }
+
+    #[test]
+    fn blanks_around_the_argument_do_not_belong_to_it() {
+        for text in ["read(a b )", "read( a b)", " read (a b) "] {
+            let rule = parse(text).unwrap();
+            assert_eq!(
+                (rule.kind.as_str(), rule.argument.unwrap().as_str()),
+                ("read", "a b")
+            );
+        }
+        assert!(parse("read( )").is_err());
     }
 
     #[test]

@@ -116,6 +116,10 @@ async fn decide(terminal: &Terminal, asked: &PermissionAsked) -> PermissionDecis
         (true, None) => "  yes, always in this session, or no (and why)? [y/a/n] ",
         (false, _) => "  yes or no (and why)? [y/n] ",
     };
+    if let (true, None, Some(covered)) = (for_session, only_this, always_covers(request)) {
+        let line = format!("  always covers {}\n", for_person(&covered));
+        question.push_str(&terminal.styled(Style::Dim, &line));
+    }
     loop {
         let Some(line) = terminal.ask(&question, prompt).await else {
             return PermissionDecision::UserNotAvailable {};
@@ -190,6 +194,40 @@ pub(crate) fn describe(request: &PermissionRequest) -> String {
         | PermissionRequest::Hook { tool_name, .. } => format!("call {tool_name}"),
     };
     for_person(&text)
+}
+
+/// Says what "always in this session" covers: the rules that the daemon makes of it.
+fn always_covers(request: &PermissionRequest) -> Option<String> {
+    match request {
+        PermissionRequest::Shell { commands, .. } => {
+            let names = commands
+                .iter()
+                .map(|it| format!("shell({})", it.identifier));
+            let names: Vec<String> = names.collect();
+            (!names.is_empty()).then(|| {
+                let names = names.join(", ");
+                format!("{names}, with harmless options")
+            })
+        }
+        PermissionRequest::Write { .. } => Some(
+            "writing to every file in the session's directories, protected files excepted"
+                .to_owned(),
+        ),
+        PermissionRequest::Read { .. } => {
+            Some("reading every file in the session's directories".to_owned())
+        }
+        PermissionRequest::Mcp {
+            server_name,
+            tool_name,
+            ..
+        } => Some(format!(
+            "mcp({server_name}/{tool_name}), with any arguments"
+        )),
+        PermissionRequest::CustomTool { tool_name, .. } => {
+            Some(format!("custom-tool({tool_name}), with any arguments"))
+        }
+        PermissionRequest::Url { .. } | PermissionRequest::Hook { .. } => None,
+    }
 }
 
 fn can_hold_for_session(request: &PermissionRequest) -> bool {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use loopd_mcp::SharedServers;
 use loopd_store::lock::{HomeLock, LockError, Owner};
 use loopd_store::{Location, OpenError, SqliteStore, Store};
 
@@ -12,6 +13,7 @@ use crate::front::rpc::server::Server;
 use crate::front::rpc::{Table, TableError};
 use crate::hook_times::HookTimes;
 use crate::logins::Logins;
+use crate::mcp::ProcessLauncher;
 use crate::services::Services;
 use crate::token_cache::TokenCache;
 use crate::tool::catalog::Catalog;
@@ -86,6 +88,10 @@ impl Server {
             recording: Arc::default(),
             home: home.to_path_buf(),
             worktrees: Worktrees::new(home, processes.clone()),
+            shared_servers: SharedServers::new(Arc::new(ProcessLauncher {
+                processes: processes.clone(),
+                session: None,
+            })),
             processes,
             logins: Logins::new(home, keep_alive.clone()),
             keep_alive,

@@ -55,6 +55,7 @@
 //! max_depth = 6                        # how deep agents start agents, 1 to 32
 //! max_concurrent = 8                   # how many run at once, 1 to 256; one per core when absent, at least 4
 //! max_fleet_todos = 1000               # how many todos one fleet carries out, those included that workers add
+//! max_wakes = 100                      # how many runs notifications of agents and commands start between two messages
 //! fork = false                         # a call that names no agent continues a copy of the conversation
 //! multi_turn = true                    # agents wait for more after they have answered
 //!

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loopd_mcp::SharedServers;
 use loopd_proto::id::SessionId;
 use loopd_store::Store;
 
@@ -30,7 +31,7 @@ pub struct Services {
     pub clock: Clock,
     pub catalog: Catalog,
     /// The descriptions of the built-in tools for models; their schemas are made once.
-    pub tool_specs: Vec<ToolSpec>,
+    pub tool_specs: Vec<Arc<ToolSpec>>,
     pub config: Config,
     pub model_lists: Arc<ModelLists>,
     /// Serialises the writing of recorded conversations.
@@ -45,6 +46,8 @@ pub struct Services {
     pub hook_times: HookTimes,
     /// How many tokens texts have that go out with every request.
     pub tokens: TokenCache,
+    /// The MCP servers that several sessions share.
+    pub shared_servers: SharedServers,
     /// The logins at MCP servers.
     pub logins: Logins,
     pub version: &'static str,

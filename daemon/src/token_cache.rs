@@ -29,15 +29,17 @@ impl TokenCache {
 
     /// Returns how many tokens the definition of a tool has.
     pub fn of_tool(&self, tool: &ToolSpec) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        tool.name.hash(&mut hasher);
-        tool.description.hash(&mut hasher);
-        tool.parameters.hash(&mut hasher);
-        self.known_or(hasher.finish(), || {
-            DEFINITION_TOKENS
-                + tokens::count(&tool.name)
-                + tokens::count(&tool.description)
-                + tokens::count(&tool.parameters.to_string())
+        tool.counted.get_or(|| {
+            let mut hasher = DefaultHasher::new();
+            tool.name.hash(&mut hasher);
+            tool.description.hash(&mut hasher);
+            tool.parameters.hash(&mut hasher);
+            self.known_or(hasher.finish(), || {
+                DEFINITION_TOKENS
+                    + tokens::count(&tool.name)
+                    + tokens::count(&tool.description)
+                    + tokens::count(&tool.parameters.to_string())
+            })
         })
     }
 
@@ -71,6 +73,7 @@ mod tests {
             name: "look".to_owned(),
             description: description.to_owned(),
             parameters: json!({"type": "object"}),
+            counted: loopd_kernel::model::CountedOnce::default(),
         };
         let (short, long) = (tool("Looks."), tool(&"Looks around. ".repeat(50)));
         assert!(cache.of_tool(&long) > cache.of_tool(&short) + 100);

@@ -25,7 +25,10 @@ use crate::discovery::hooks::GuardRecord;
 pub use content::{ContentItem, ContentKind, ProjectContent, ProjectLookup, hash_of_agent};
 pub use hooks::{GatedHook, GatedHooks, HeldGuard, HookState, hold_above, load_hooks, shell_word};
 pub use mcp::{GatedServers, load_servers};
-pub use own_guards::{ACCEPT, OwnFound, accept_own, remember_own};
+pub use own_guards::{
+    ACCEPT, AcceptedGuards, OwnFound, accept_agent_guards, accept_own, own_agent_guards,
+    remember_agent_guards, remember_own,
+};
 pub use rules::{GatedRules, load_rules};
 pub use seen::{OwnContent, tell_unseen};
 pub use skills::UntrustedSkills;

@@ -1,6 +1,7 @@
 //! Permission requests of tools, the answers of clients, and the rules that result from them.
 
 mod asked;
+mod prompt;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 pub use self::asked::{AskReason, AskedBecause, ConfirmedRequest, DecisionSource};
+pub use self::prompt::PermissionPrompt;
 
 use crate::id::ToolCallId;
 
@@ -286,58 +288,6 @@ impl PermissionRequest {
             | Self::Hook { tool_call_id, .. } => *tool_call_id = Some(call.clone()),
         }
         self
-    }
-}
-
-/// A permission request in the form of a prompt, for clients that show one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "camelCase"
-)]
-pub enum PermissionPrompt {
-    Commands {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tool_call_id: Option<ToolCallId>,
-        full_command_text: String,
-        intention: String,
-        command_identifiers: Vec<String>,
-        can_offer_session_approval: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        warning: Option<String>,
-    },
-    /// Every other kind, unchanged.
-    #[serde(untagged)]
-    Same(PermissionRequest),
-}
-
-impl From<&PermissionRequest> for PermissionPrompt {
-    fn from(request: &PermissionRequest) -> Self {
-        match request {
-            PermissionRequest::Shell {
-                tool_call_id,
-                full_command_text,
-                intention,
-                commands,
-                can_offer_session_approval,
-                warning,
-                ..
-            } => Self::Commands {
-                tool_call_id: tool_call_id.clone(),
-                full_command_text: full_command_text.clone(),
-                intention: intention.clone(),
-                command_identifiers: commands.iter().map(|c| c.identifier.clone()).collect(),
-                can_offer_session_approval: *can_offer_session_approval,
-                warning: warning.clone(),
-            },
-            PermissionRequest::Write { .. }
-            | PermissionRequest::Read { .. }
-            | PermissionRequest::Url { .. }
-            | PermissionRequest::Mcp { .. }
-            | PermissionRequest::CustomTool { .. }
-            | PermissionRequest::Hook { .. } => Self::Same(request.clone()),
-        }
     }
 }
 

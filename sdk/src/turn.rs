@@ -69,8 +69,15 @@ pub struct Reply {
     pub outcome: TurnOutcome,
 }
 
-/// The types of the warnings that follow a message that is not complete.
-pub const CUT_WARNINGS: [&str; 2] = ["answer_cut", "answer_filtered"];
+/// The types of the warnings that follow a message that is not complete: a limit or a filter cut it, it
+/// ended for a reason that is not known, or the model is not told any more what its background work
+/// came to.
+pub const CUT_WARNINGS: [&str; 4] = [
+    "answer_cut",
+    "answer_filtered",
+    "answer_end_unknown",
+    "wake_limit",
+];
 
 /// The daemon's reply when the turn is complete.
 type Completion = BoxFuture<'static, Result<Completed, Error>>;

@@ -264,3 +264,57 @@ async fn a_rule_that_cannot_be_enforced_is_refused() {
     assert!(error.message.contains("src/*.key"), "{error}");
     daemon.finish().await;
 }
+
+/// Blanks around a name do not belong to it; quotes and commas do, so a rule with them would match nothing.
+#[tokio::test]
+async fn a_rule_that_would_match_nothing_is_refused_by_name() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([
+            call("a", "view", json!({"path": "secret.txt"})),
+            call("b", "view", json!({"path": "odd,name"})),
+        ]),
+        Turn::any().says("done"),
+    ])
+    .await;
+    for name in ["secret.txt", "odd,name"] {
+        std::fs::write(daemon.file(name), "text").unwrap();
+    }
+    let mut session = daemon
+        .client()
+        .create(json!({"requestPermission": true}))
+        .await;
+    session.approve_all().await;
+    for (kind, argument, why) in [
+        ("read", "\"secret.txt\"", "is in quotes"),
+        ("read", "'secret.txt'", "is in quotes"),
+        ("read", "secret.txt,other", "write a rule for each name"),
+        ("write", "secret\u{200b}.txt", "cannot be seen"),
+        ("read", " ", "says nothing"),
+        ("shell", "rm,curl", "a comma parts nothing"),
+        ("shell", "\"git push\"", "leave them out"),
+        ("url", "example.com/a", "without a scheme"),
+        ("url", "https://example.com/*", "`*`"),
+        ("mcp", "github/*", "pattern"),
+        ("custom-tool", "a b", "blank"),
+    ] {
+        let rule = json!([{"kind": kind, "argument": argument}]);
+        let deny = json!({"scope": "session", "loopdDeny": rule});
+        let error = session.refused("session.permissions.modifyRules", deny);
+        let error = error.await;
+        assert!(error.message.contains(why), "{kind}({argument}): {error}");
+        let rules = json!({"rules": {"approved": [], "denied": rule}});
+        let error = session.refused("session.permissions.configure", rules);
+        let error = error.await;
+        assert!(error.message.contains(why), "{kind}({argument}): {error}");
+    }
+    // What is there under that very name is meant.
+    let deny = json!([{"kind": "read", "argument": " secret.txt "}, {"kind": "read", "argument": "odd,name"}]);
+    let deny = json!({"scope": "session", "loopdDeny": deny});
+    session.call("session.permissions.modifyRules", deny).await;
+    session.ask("go").await;
+    let results = results(&session);
+    assert_eq!(results.len(), 2);
+    let denied = |result: &String| result.contains("denied by the rule");
+    assert!(results.iter().all(denied), "{results:?}");
+    daemon.finish().await;
+}

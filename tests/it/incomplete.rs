@@ -3,9 +3,10 @@
 use loopd_tests::{Daemon, Script, Turn, call};
 use serde_json::{Value, json};
 
-const CUTS: [(&str, &str); 2] = [
+const CUTS: [(&str, &str); 3] = [
     ("length", "answer_cut"),
     ("content_filter", "answer_filtered"),
+    ("unknown", "answer_end_unknown"),
 ];
 
 #[tokio::test]
@@ -142,7 +143,7 @@ async fn a_call_that_was_cut_does_not_run_and_the_model_is_told_why() {
         session.next("session.idle").await;
         let result = daemon.script().last_request().last_results().remove(0);
         assert!(
-            result.contains("was not run") && result.contains("cut"),
+            result.contains("was not run") && result.contains("not complete"),
             "{result}"
         );
         assert!(!result.contains("invalid type"), "{result}");

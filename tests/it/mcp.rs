@@ -1,5 +1,6 @@
 //! MCP servers over the wire, with real processes: `mcp/server.py` behaves well or badly on demand.
 
+mod agents;
 mod broken;
 mod calls;
 mod config;
@@ -8,6 +9,8 @@ mod logins;
 mod methods;
 mod permissions;
 mod questions;
+mod sampling;
+mod shared;
 mod tasks;
 
 use std::path::PathBuf;

@@ -392,7 +392,8 @@ async fn a_deny_rule_that_cannot_be_understood_is_refused() {
     for (argument, cause) in [
         ("rm '-rf", "a quote is not closed"),
         ("curl | sh", "`|` means something to the shell"),
-        ("", "it names no command"),
+        ("", "says nothing between its parentheses"),
+        (":*", "it names no command"),
     ] {
         let rules = json!({"approved": [], "denied": [{"kind": "commands", "argument": argument}]});
         let error = session

@@ -16,6 +16,7 @@ mod restart;
 mod settings;
 mod stopping;
 mod talk;
+mod wakes;
 mod worktree;
 mod worktree_rules;
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use loopd_sdk::proto::event::hook::GuardingApp;
 use loopd_sdk::proto::method::LoopdHooksLift;
-use loopd_sdk::proto::params::hook_list::{GuardLiftParams, GuardLifted};
+use loopd_sdk::proto::params::discovery::FileProblem;
+use loopd_sdk::proto::params::hook_list::{GuardLiftParams, GuardLifted, HooksAccepted};
 use loopd_sdk::{HookActionKind, HookTestParams, ListedHook, ListedHookState, TriedHook};
 
 use anyhow::bail;
@@ -110,13 +111,41 @@ pub(crate) async fn accept(app: &App) -> anyhow::Result<Outcome> {
             .print(&(serde_json::to_string(&accepted)? + "\n"))?;
         return Ok(Outcome::Done);
     }
-    for guard in &accepted.given_up {
-        let line = super::problem_line(guard);
-        app.terminal.notice(&format!("no longer guards: {line}"));
+    for line in what_is_accepted(&accepted) {
+        app.terminal.notice(&line);
     }
     app.terminal
         .notice("your own files of hooks count as they are now");
     Ok(Outcome::Done)
+}
+
+/// Names the guards that are given up, that changed and that are new by an acceptance.
+fn what_is_accepted(accepted: &HooksAccepted) -> Vec<String> {
+    let is_same = |one: &FileProblem, other: &FileProblem| {
+        one.file == other.file && one.message == other.message
+    };
+    let HooksAccepted {
+        given_up, added, ..
+    } = accepted;
+    let mut lines = Vec::new();
+    for guard in given_up {
+        let is_changed = added.iter().any(|new| is_same(guard, new));
+        if !is_changed {
+            lines.push(format!("no longer guards: {}", super::problem_line(guard)));
+        }
+    }
+    for guard in added {
+        let is_changed = given_up.iter().any(|old| is_same(old, guard));
+        let what = if is_changed { "changed" } else { "new" };
+        lines.push(format!("{what}: {}", super::problem_line(guard)));
+    }
+    for file in &accepted.turned_off_by {
+        lines.push(format!("turns off all hooks: {}", sanitize(file)));
+    }
+    if lines.is_empty() {
+        lines.push("nothing has changed".to_owned());
+    }
+    lines
 }
 
 /// Lets a session go on without the apps whose hooks guard it.

@@ -7,7 +7,7 @@ use loopd_tests::script::{Call, Recorded};
 use loopd_tests::{Gate, Turn, call};
 use serde_json::{Value, json};
 
-use crate::home::{Home, RunOutput, read_until, stderr};
+use crate::home::{Home, RunOutput, read_until, signal, stderr};
 use crate::model::Model;
 
 fn complete(arguments: Value) -> Call {
@@ -460,4 +460,30 @@ fn options_that_would_be_ignored_are_refused() {
         assert_eq!(said.code, code, "{args:?}: {said:?}");
         assert!(said.err.contains(word), "{args:?}: {said:?}");
     }
+}
+
+/// What was answered is printed, whoever ends the wait for what goes on in the background.
+#[test]
+fn a_signal_during_the_wait_for_background_commands_leaves_the_answer() {
+    let home = Home::new();
+    let model = Model::answering(|request| {
+        let slow = json!({"command": "sleep 600", "description": "waits", "mode": "async"});
+        if request.last_results().is_empty() {
+            Turn::any().calls([call("b", "bash", slow)])
+        } else {
+            Turn::any().says("it runs")
+        }
+    });
+    for sent in ["-TERM", "-INT"] {
+        let mut child = model.start(&home, &["--yolo", "-p", "go"]);
+        read_until(
+            &mut stderr(&mut child),
+            "waiting for a command in the background",
+        );
+        signal(&child, sent);
+        let said: RunOutput = child.wait_with_output().unwrap().into();
+        assert_eq!(said.out, "it runs\n", "{sent}: {said:?}");
+        assert_eq!(said.code, 130, "{sent}: {said:?}");
+    }
+    model.finish();
 }

@@ -12,10 +12,13 @@ pub enum AnswerCut {
     Length,
     /// The provider withheld it, or the rest of it.
     ContentFilter,
+    /// It ended for a reason that is not known, so that it may not be complete.
+    Unknown,
 }
 
 const LENGTH: &str = "answer_cut";
 const CONTENT_FILTER: &str = "answer_filtered";
+const UNKNOWN: &str = "answer_end_unknown";
 
 impl AnswerCut {
     /// Returns why a message with this finish is not complete; `None` if it is.
@@ -23,6 +26,7 @@ impl AnswerCut {
         match finish {
             Finish::Length => Some(Self::Length),
             Finish::ContentFilter => Some(Self::ContentFilter),
+            Finish::Unknown => Some(Self::Unknown),
             Finish::Stop | Finish::ToolCalls => None,
         }
     }
@@ -32,6 +36,7 @@ impl AnswerCut {
         match warning_type {
             LENGTH => Some(Self::Length),
             CONTENT_FILTER => Some(Self::ContentFilter),
+            UNKNOWN => Some(Self::Unknown),
             _ => None,
         }
     }
@@ -41,6 +46,7 @@ impl AnswerCut {
         match self {
             Self::Length => LENGTH,
             Self::ContentFilter => CONTENT_FILTER,
+            Self::Unknown => UNKNOWN,
         }
     }
 
@@ -53,6 +59,10 @@ impl AnswerCut {
             Self::ContentFilter => {
                 "The answer is not complete: the provider's content filter withheld it or the rest of \
                  it. Put the request in other words."
+            }
+            Self::Unknown => {
+                "The answer may not be complete: the provider gives a reason for its end that loopd does not \
+                 know. Look at its end, or ask for it again."
             }
         }
     }
@@ -78,6 +88,7 @@ impl AnswerCut {
         match self {
             Self::Length => "Your answer was cut off at the limit of output tokens",
             Self::ContentFilter => "The content filter of the provider cut your answer off",
+            Self::Unknown => "The provider ended your answer for a reason that is not known",
         }
     }
 
@@ -89,6 +100,9 @@ impl AnswerCut {
             }
             Self::ContentFilter => {
                 "[This answer is not complete: the content filter of the agent's provider withheld it or the rest of it.]"
+            }
+            Self::Unknown => {
+                "[This answer may not be complete: the agent's provider ended it for a reason that is not known.]"
             }
         }
     }

@@ -25,9 +25,9 @@ use super::model::{FALLBACK, Part};
 use super::questions::Asks;
 use super::run_limits;
 use super::state::{
-    Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey, UnansweredPermission,
+    Name, Phase, Preparing, Run, Stage, State, Totals, Turn, TurnKey, UnansweredPermission, Wakes,
 };
-use super::tasks::Task;
+use super::tasks::{Task, WAKE_LIMIT};
 use super::tool_call::CallEvent;
 use super::usage::ESTIMATED;
 
@@ -79,6 +79,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         | Durable::TurnEnd(_) => {}
         Durable::SessionWarning(warning) => {
             state.told_estimated |= warning.warning_type == ESTIMATED;
+            state.wakes.told |= warning.warning_type == WAKE_LIMIT;
             let cut = AnswerCut::of_warning(&warning.warning_type);
             state.answer_cut = cut.or(state.answer_cut);
             if warning.warning_type == STOP_LIMIT
@@ -184,6 +185,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             let by_autopilot = message.is_autopilot_continuation == Some(true);
             state.totals.user_requests += u64::from(!by_autopilot);
             if !by_autopilot {
+                state.wakes = Wakes::default();
                 state.compaction.prompted(state.seq, message);
             }
             state.remember(Entry::User(parts(message)));
@@ -197,6 +199,10 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
         Durable::Woken(_) => {
             if state.unfinished.as_ref().is_some_and(|run| run.limited) {
                 state.autopilot.limit_lifted();
+            }
+            // A run that goes on was started by a message.
+            if state.unfinished.is_none() {
+                state.wakes.runs = state.wakes.runs.saturating_add(1);
             }
             state.phase = Phase::Preparing(Preparing {
                 messages: Vec::new(),

@@ -9,7 +9,8 @@ use super::model::ToolCall;
 use super::policy::plain;
 use super::policy::shell::changes::changes_shell;
 use super::policy::shell::directories::{Directories, below};
-use super::policy::typed::UnfinishedLine;
+use super::policy::typed::{UnfinishedLine, stops_only};
+use super::state::Turn;
 use super::texts;
 
 /// The tools that run a command in a shell, and those that type into one.
@@ -143,6 +144,17 @@ impl ChangedShells {
             .get(id)
             .map(|used| used.line.clone())
             .unwrap_or_default()
+    }
+
+    /// Returns what may stand on the line that a call of this turn types into; `None` if that is not known.
+    pub fn typed_before(&self, call: &ToolCall, turn: &Turn) -> Option<Vec<String>> {
+        if input_of(call).is_none_or(stops_only) {
+            return Some(vec![String::new()]);
+        }
+        let earlier = turn.calls().iter().take_while(|it| it.call.id != call.id);
+        let earlier = earlier.filter(|other| other.is_open());
+        let line = self.line_of(call, earlier.map(|other| &other.call));
+        line.candidates()
     }
 
     /// Returns the directories that the shell of a call may be in, or `None` if that is not known:

@@ -108,6 +108,8 @@ pub struct DecideEnv<'a> {
     pub fleet_workers: u32,
     /// How many todos a fleet carries out.
     pub fleet_todos: u32,
+    /// How many runs notifications start between two messages.
+    pub most_wakes: u32,
     pub hooks: HookNeeds<'a>,
     /// Returns the size of the next model request.
     pub next_request: &'a dyn Fn() -> RequestFacts,
@@ -321,6 +323,10 @@ pub enum Command {
 
     /// A part of a slash command wants to run before the command's message is sent.
     AskForPart(Box<PartAsked>),
+    /// Nobody waits any more for what a part, or an MCP server, asked a permission for.
+    WithdrawPart(RequestId),
+    /// A model answered for an MCP server.
+    Sampled(Box<SideUsage>),
     AnswerPermission {
         request: RequestId,
         decision: PermissionDecision,

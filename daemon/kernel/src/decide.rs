@@ -35,7 +35,7 @@ mod todos;
 mod tools;
 mod turn;
 
-use loopd_proto::event::fact::{LoopEnded, LoopOutcome};
+use loopd_proto::event::fact::{CallPurpose, LoopEnded, LoopOutcome};
 use loopd_proto::event::session::Idle;
 use loopd_proto::event::turn::AssistantIdle;
 use loopd_proto::event::{Durable, Ephemeral};
@@ -189,6 +189,13 @@ pub fn decide(
         } => Ok(tools::finished(state, &turn, &call, outcome, env)),
 
         Command::AskForPart(asked) => Ok(part::ask(state, *asked, env)),
+        Command::WithdrawPart(request) => Ok(part::withdraw(state, &request)),
+        Command::Sampled(used) => {
+            let mut decision = Decision::default();
+            let spent = (&*used, CallPurpose::Sampling);
+            compaction::side_usage(state, &mut decision, spent, env);
+            Ok(decision)
+        }
         Command::AnswerPermission { request, decision } => {
             answer::permission(state, &request, decision, env)
         }
@@ -319,7 +326,7 @@ fn rest_after(
         && match outcome {
             // After a failed turn, a turn for a notification would fail as well.
             LoopOutcome::Done => {
-                queue::take_next(state, decision, env) || tasks::wake(state, decision)
+                queue::take_next(state, decision, env) || tasks::wake(state, decision, env)
             }
             // An abort removed what its caller had queued; the rest is of others, or was sent since.
             LoopOutcome::Failed | LoopOutcome::Aborted => queue::take_next(state, decision, env),

@@ -2,6 +2,8 @@
 //!
 //! `kernel::context` builds it from the state. `provider/*` turns it into vendor JSON and back.
 
+use std::sync::{Arc, OnceLock};
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +14,7 @@ use loopd_proto::id::ToolCallId;
 pub struct ModelRequest {
     pub model: String,
     pub messages: Vec<ModelMessage>,
-    pub tools: Vec<ToolSpec>,
+    pub tools: Vec<Arc<ToolSpec>>,
     pub delivery: Delivery,
     pub reasoning_effort: Option<String>,
     /// How the reasoning is summarised; the vendor's own way when absent.
@@ -112,6 +114,25 @@ pub struct ToolSpec {
     pub description: String,
     /// A JSON schema of the arguments.
     pub parameters: Value,
+    /// The number of its tokens, once somebody counted them. A changed copy is counted anew, so set this
+    /// to its default there.
+    pub counted: CountedOnce,
+}
+
+/// A number that is found once and kept. It says nothing about whether two values are equal.
+#[derive(Debug, Clone, Default)]
+pub struct CountedOnce(OnceLock<u64>);
+
+impl CountedOnce {
+    pub fn get_or(&self, count: impl FnOnce() -> u64) -> u64 {
+        *self.0.get_or_init(count)
+    }
+}
+
+impl PartialEq for CountedOnce {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// The whole reply of one model call.
@@ -134,6 +155,8 @@ pub enum Finish {
     ToolCalls,
     Length,
     ContentFilter,
+    /// For a reason that is not known here.
+    Unknown,
 }
 
 /// The tokens of one model call, zero where the provider reports none.

@@ -15,6 +15,7 @@ mod denied_kinds;
 mod denied_urls;
 pub mod grant;
 pub mod managed;
+pub mod odd_rule;
 pub mod path_pattern;
 pub mod planning;
 mod process_path;

@@ -54,6 +54,7 @@ pub struct State {
     pub limited_run: Option<LimitedRun>,
     /// Whether people were told that usage is estimated.
     pub told_estimated: bool,
+    pub wakes: Wakes,
     pub reasoning_effort: Option<String>,
     /// The custom agent that answers instead of the default one.
     pub agent: Option<String>,
@@ -196,6 +197,14 @@ pub struct Rewinding {
     pub started: RewindStarted,
     /// The position of its start in the log.
     pub began: Seq,
+}
+
+/// The runs that notifications started since the last message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wakes {
+    pub runs: u32,
+    /// Whether people were told that no more are started.
+    pub told: bool,
 }
 
 /// Messages that are being prepared for the conversation.
@@ -343,6 +352,7 @@ impl State {
             failed_models: BTreeSet::new(),
             limited_run: None,
             told_estimated: false,
+            wakes: Wakes::default(),
             reasoning_effort: None,
             agent: None,
             agent_tools: None,

@@ -16,6 +16,9 @@ use loopd_proto::time::Timestamp;
 use super::budget::Spend;
 use super::policy::copies::RepositoryCopy;
 
+/// The type of the warning that notifications start no more runs.
+pub(crate) const WAKE_LIMIT: &str = "wake_limit";
+
 /// The tasks of a session, ordered by id.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tasks {
@@ -168,6 +171,13 @@ impl Task {
         let ending = self.ending();
         self.shell().is_some()
             && ending.is_some_and(|ending| ending.outcome == TaskOutcome::Cancelled)
+    }
+
+    /// Whether the task is a slash command at work whose answer a person gets. Its end starts no run;
+    /// the conversation gets it as a note.
+    pub fn answers_person(&self) -> bool {
+        let is_command = self.agent().is_some_and(|agent| agent.command.is_some());
+        is_command && self.is_running() && self.told == Told::Yes
     }
 
     /// Whether the model still has to be notified of the task's end or answer.

@@ -19,12 +19,20 @@ use loopd_proto::permission::PermissionRequest;
 
 /// What people are told when limits are kept by estimates.
 pub(crate) const USAGE_ESTIMATED: &str = "What a model call used is not known: the provider did not report it or reported what cannot be, or a reply broke off. \
-     Such calls count with an estimate under the limits of this session, a token for every four bytes.";
+     Such calls count with an estimate under the limits of this session, a token for every four bytes, or for every sixteen if fewer were reported.";
 
-pub(crate) use agent::agent_lost;
+/// What people are told when notifications start no more runs.
+pub(crate) fn woken_too_often(runs: u32) -> String {
+    format!(
+        "Background work that ended has let the agent go on {runs} times since the last message, as often as it may \
+         (max_wakes). What ends from now on is told to it with the next message."
+    )
+}
+
 pub use agent::{
     AGENT_CLOSED, AGENT_LOG_GONE, AGENT_LOST, AgentRun, started_facts, status_of, worked_in,
 };
+pub(crate) use agent::{agent_lost, command_ended};
 pub use autopilot::NO_TASK_TO_COMPLETE;
 pub(crate) use autopilot::{
     AUTOPILOT_WITHOUT_TOOL, COMPLETED_BY_SUBAGENT, GO_ON, OTHER_CALL_FAILED, STOPPED_BY_LIMIT,

@@ -1,12 +1,35 @@
 //! What a model call used where its provider does not say so, or says what cannot be true.
 //!
 //! Limits of tokens and money hold with every provider, so a call whose usage is not known counts with
-//! an estimate: a token for every four bytes that were sent or received.
+//! an estimate: a token for every four bytes that were sent or received. A report of fewer tokens than
+//! the texts can have counts with the fewest that they can have: a token for every sixteen bytes.
 
-use super::model::{AssistantTurn, Usage};
+use super::model::{AssistantTurn, ModelMessage, Part, Usage};
 
 /// The type of the warning that usage is estimated.
 pub(crate) const ESTIMATED: &str = "usage_estimated";
+
+/// The most bytes that a token of a text has on average, for any model. Usual texts have about four.
+const MOST_BYTES: u64 = 16;
+
+/// What a call sends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SentTokens {
+    /// How many tokens it probably has.
+    pub estimate: u64,
+    /// How many it has at least, whatever its provider says.
+    pub least: u64,
+}
+
+impl SentTokens {
+    pub fn new(estimate: u64, messages: &[ModelMessage]) -> Self {
+        let bytes: usize = messages.iter().map(bytes_of_message).sum();
+        Self {
+            estimate,
+            least: bytes as u64 / MOST_BYTES,
+        }
+    }
+}
 
 /// What attempts used that gave no reply: they were sent, and their replies broke off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,11 +55,10 @@ impl LostAttempts {
     }
 }
 
-/// Returns the usage that counts for a call with this answer, if it is not what was reported. `sent`
-/// estimates the input.
+/// Returns the usage that counts for a call with this answer, if it is not what was reported.
 pub fn counted(
     reported: Usage,
-    sent: u64,
+    sent: SentTokens,
     answer: &AssistantTurn,
     lost: LostAttempts,
 ) -> Option<Usage> {
@@ -45,34 +67,47 @@ pub fn counted(
         .cache_read_tokens
         .saturating_add(usage.cache_write_tokens);
     if usage.input_tokens == 0 || cached > usage.input_tokens {
-        usage.input_tokens = usage.input_tokens.max(sent);
+        usage.input_tokens = usage.input_tokens.max(sent.estimate);
         // What part of it came from a cache is not known, either.
         (usage.cache_read_tokens, usage.cache_write_tokens) = (0, 0);
     }
+    let answered = bytes_of_answer(answer) as u64;
     if usage.output_tokens == 0 {
-        usage.output_tokens = answered(answer);
+        usage.output_tokens = answered.div_ceil(4);
     }
+    usage.input_tokens = usage.input_tokens.max(sent.least);
+    usage.output_tokens = usage.output_tokens.max(answered / MOST_BYTES);
     usage.input_tokens = usage.input_tokens.saturating_add(lost.input_tokens);
     usage.output_tokens = usage.output_tokens.saturating_add(lost.output_tokens);
     (usage != reported).then_some(usage)
 }
 
-/// Estimates the tokens of a text: one for every four bytes.
-fn estimate(text: &str) -> u64 {
-    (text.len() as u64).div_ceil(4)
+/// Counts the bytes of the texts of a message. How many tokens images and documents have, each model
+/// says in its own way.
+fn bytes_of_message(message: &ModelMessage) -> usize {
+    match message {
+        ModelMessage::System(text) | ModelMessage::ToolResult { text, .. } => text.len(),
+        ModelMessage::User(parts) => parts.iter().map(bytes_of_part).sum(),
+        // Models do not read what they thought earlier. Arguments are left out: writing all of them out
+        // for each call would cost more than they add.
+        ModelMessage::Assistant(turn) => turn.text.len(),
+    }
 }
 
-/// Estimates how many tokens an answer has.
-fn answered(answer: &AssistantTurn) -> u64 {
+fn bytes_of_part(part: &Part) -> usize {
+    match part {
+        Part::Text(text) => text.len(),
+        Part::Image { .. } | Part::Document { .. } => 0,
+    }
+}
+
+/// Counts the bytes of an answer, of what it says about its reasoning too.
+fn bytes_of_answer(answer: &AssistantTurn) -> usize {
     let reasoning = answer.reasoning.as_ref();
     let thought = reasoning.and_then(|reasoning| reasoning.text.as_deref());
-    let calls = answer
-        .calls
-        .iter()
-        .map(|call| estimate(&call.name).saturating_add(estimate(&call.arguments.to_string())));
-    estimate(&answer.text)
-        .saturating_add(thought.map_or(0, estimate))
-        .saturating_add(calls.sum())
+    let calls = answer.calls.iter();
+    let called = calls.map(|call| call.name.len() + call.arguments.to_string().len());
+    answer.text.len() + thought.map_or(0, str::len) + called.sum::<usize>()
 }
 
 #[cfg(test)]
@@ -95,6 +130,10 @@ mod tests {
             ..AssistantTurn::default()
         };
         let none = LostAttempts::default();
+        let sent = SentTokens {
+            estimate: 500,
+            least: 0,
+        };
         for (reported, text, counts) in [
             (used(10, 2, 0), "12345678", None),
             (used(10, 2, 10), "12345678", None),
@@ -107,7 +146,7 @@ mod tests {
             (used(900, 2, 901), "12345678", Some(used(900, 2, 0))),
         ] {
             assert_eq!(
-                counted(reported, 500, &said(text), none),
+                counted(reported, sent, &said(text), none),
                 counts,
                 "{reported:?} {text}"
             );
@@ -118,8 +157,44 @@ mod tests {
         lost.add(500, 0);
         assert_eq!(lost.usage(), Some(used(1_000, 3, 0)));
         assert_eq!(
-            counted(used(10, 2, 4), 500, &said("x"), lost),
+            counted(used(10, 2, 4), sent, &said("x"), lost),
             Some(used(1_010, 5, 4))
         );
+    }
+
+    #[test]
+    fn a_report_of_less_than_the_texts_can_have_is_not_believed() {
+        let answer = AssistantTurn {
+            text: "x".repeat(1_600),
+            ..AssistantTurn::default()
+        };
+        let messages = [
+            ModelMessage::System("s".repeat(1_600)),
+            ModelMessage::User(vec![
+                Part::Text("u".repeat(800)),
+                Part::Image {
+                    media_type: "image/png".to_owned(),
+                    base64: "i".repeat(1_000_000),
+                },
+            ]),
+            ModelMessage::Assistant(answer.clone()),
+            ModelMessage::ToolResult {
+                call: "c".into(),
+                text: "r".repeat(800),
+            },
+        ];
+        let sent = SentTokens::new(1_200, &messages);
+        assert_eq!((sent.estimate, sent.least), (1_200, 300));
+        let none = LostAttempts::default();
+        for (reported, counts) in [
+            (used(1, 1, 0), Some(used(300, 100, 0))),
+            (used(1, 1, 1), Some(used(300, 100, 1))),
+            (used(299, 900, 0), Some(used(300, 900, 0))),
+            (used(900, 99, 0), Some(used(900, 100, 0))),
+            (used(300, 100, 0), None),
+        ] {
+            let counted = counted(reported, sent, &answer, none);
+            assert_eq!(counted, counts, "{reported:?}");
+        }
     }
 }

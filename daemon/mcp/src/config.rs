@@ -28,6 +28,17 @@ pub struct ServerConfig {
     pub keeps_tools: bool,
     /// Whether one process serves several sessions.
     pub is_shared: bool,
+    pub trust: Trust,
+}
+
+/// On whose word a server is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trust {
+    #[default]
+    Client,
+    User,
+    Project,
+    Plugin,
 }
 
 /// How a server is reached.

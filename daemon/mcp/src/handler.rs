@@ -407,6 +407,7 @@ pub(crate) fn client_config() -> ClientConfig {
         "capabilities": {
             "roots": {"listChanged": false},
             "elicitation": {"form": {}, "url": {}},
+            "sampling": {},
             "extensions": {"io.modelcontextprotocol/tasks": {}},
         },
         "clientInfo": {"name": "loopd", "title": "loopd", "version": env!("CARGO_PKG_VERSION")},

@@ -10,8 +10,9 @@ use parking_lot::RwLock;
 use crate::cache::{LastTime, ToolCache};
 use crate::config::ServerConfig;
 use crate::naming::Names;
-use crate::port::{Ports, TokenSource};
+use crate::port::{HostSession, Ports, TokenSource};
 use crate::server::{Server, Setup};
+use crate::shared::{Joined, Membership, SharedServers};
 use crate::tools::ServerTool;
 
 /// A tool as it is offered to a model.
@@ -37,7 +38,24 @@ pub struct Host {
     cache: ToolCache,
     /// How long a server is kept that nobody uses.
     idle: Duration,
-    servers: RwLock<BTreeMap<String, Arc<Server>>>,
+    /// The servers that sessions share; `None` if this host shares none.
+    shared: Option<SharedServers>,
+    servers: RwLock<BTreeMap<String, Held>>,
+}
+
+/// A server, alone or shared.
+struct Held {
+    server: Arc<Server>,
+    membership: Option<Membership>,
+}
+
+impl Held {
+    async fn close(self) {
+        match self.membership {
+            Some(membership) => membership.leave().await,
+            None => self.server.close().await,
+        }
+    }
 }
 
 impl Host {
@@ -46,8 +64,16 @@ impl Host {
             ports,
             cache,
             idle,
+            shared: None,
             servers: RwLock::default(),
         }
+    }
+
+    /// Lets servers be shared whose configuration asks for it.
+    #[must_use]
+    pub fn sharing(mut self, shared: SharedServers) -> Self {
+        self.shared = Some(shared);
+        self
     }
 
     /// Returns whether a server of this configuration is there.
@@ -62,19 +88,25 @@ impl Host {
         config: ServerConfig,
         tokens: Option<Arc<dyn TokenSource>>,
     ) -> Arc<Server> {
-        let (cache, of) = (self.cache.clone(), config.fingerprint());
-        let keeps = config.keeps_tools;
         let name = config.name.clone();
-        let server = Server::new(
-            config,
-            Setup {
-                ports: self.ports.clone(),
-                cache: cache.clone(),
-                idle: self.idle,
-                tokens,
-            },
-        );
-        if keeps {
+        let shared = self.shared.as_ref();
+        let shared = shared.filter(|_| config.is_shared && !config.is_remote());
+        let (server, membership, joined) = if let Some(shared) = shared {
+            let session = self.ports.session.clone();
+            let make = |session: Arc<dyn HostSession>| {
+                let mut setup = self.setup(tokens);
+                setup.ports.session = session;
+                setup.ports.launcher = shared.launcher.clone();
+                Server::new(config.clone(), setup)
+            };
+            let (server, membership, joined) = shared.join(&config, session, make);
+            (server, Some(membership), joined)
+        } else {
+            let server = Server::new(config.clone(), self.setup(tokens));
+            (server, None, Joined::New)
+        };
+        if config.keeps_tools && joined == Joined::New {
+            let (cache, of) = (self.cache.clone(), config.fingerprint());
             let read = tokio::task::spawn_blocking(move || cache.load(&of)).await;
             match read {
                 Ok(Some(LastTime::Tools(tools))) => server.remember(tools),
@@ -82,11 +114,24 @@ impl Host {
                 Ok(None) | Err(_) => {}
             }
         }
-        let before = self.servers.write().insert(name, server.clone());
+        let held = Held {
+            server: server.clone(),
+            membership,
+        };
+        let before = self.servers.write().insert(name, held);
         if let Some(before) = before {
             before.close().await;
         }
         server
+    }
+
+    fn setup(&self, tokens: Option<Arc<dyn TokenSource>>) -> Setup {
+        Setup {
+            ports: self.ports.clone(),
+            cache: self.cache.clone(),
+            idle: self.idle,
+            tokens,
+        }
     }
 
     /// Removes a server and ends it.
@@ -99,11 +144,13 @@ impl Host {
 
     /// Returns the servers in the order of their names.
     pub fn servers(&self) -> Vec<Arc<Server>> {
-        self.servers.read().values().cloned().collect()
+        let servers = self.servers.read();
+        servers.values().map(|held| held.server.clone()).collect()
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Server>> {
-        self.servers.read().get(name).cloned()
+        let servers = self.servers.read();
+        servers.get(name).map(|held| held.server.clone())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -127,7 +174,7 @@ impl Host {
     /// Ends all servers; nothing of them is left when this resolves.
     pub async fn close(&self) {
         let servers = std::mem::take(&mut *self.servers.write());
-        join_all(servers.values().map(|server| server.close())).await;
+        join_all(servers.into_values().map(Held::close)).await;
     }
 }
 

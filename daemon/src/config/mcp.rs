@@ -17,6 +17,8 @@ pub struct McpSettings {
     idle_timeout: u32,
     /// How many seconds the first prompt waits for servers that were never started before.
     first_wait: f64,
+    /// How many seconds the servers that an agent cannot work without are waited for.
+    required_wait: f64,
     /// How many seconds a call that its server carries out as a task is waited for, before it goes on in
     /// the background.
     task_wait: f64,
@@ -31,6 +33,7 @@ impl Default for McpSettings {
             enabled: true,
             idle_timeout: 30 * 60,
             first_wait: 2.0,
+            required_wait: 30.0,
             task_wait: 10.0,
             client_metadata_url: None,
         }
@@ -44,6 +47,11 @@ impl McpSettings {
 
     pub fn first_wait(&self) -> Duration {
         let wait = Duration::try_from_secs_f64(self.first_wait).unwrap_or_default();
+        wait.min(LONGEST_WAIT)
+    }
+
+    pub fn required_wait(&self) -> Duration {
+        let wait = Duration::try_from_secs_f64(self.required_wait).unwrap_or_default();
         wait.min(LONGEST_WAIT)
     }
 

@@ -46,6 +46,7 @@ fn mistakes_are_told_with_their_line() {
             "line 2",
             "from 1 to 10000",
         ),
+        ("[agents]\nmax_wakes = 0\n", "line 2", "from 1 to 10000"),
         ("[agents]\nfork = \"yes\"\n", "line 2", "true or false"),
         ("[agents]\nsmall = \"x\"\n", "line 2", "small_model"),
         ("[agents.models]\nexplore = 1\n", "line 2", "string"),

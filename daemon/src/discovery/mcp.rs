@@ -8,6 +8,7 @@
 pub mod entry;
 mod files;
 mod named_files;
+pub mod of_agent;
 mod places;
 pub mod variables;
 

@@ -3,11 +3,16 @@
 
 use serde_json::{Map, Value};
 
-use super::output::HookOutput;
+use super::output::{HookFailure, HookOutput};
 use crate::discovery::hooks::own_arguments;
 
 /// The most bytes of what hooks tell the model.
 const LONGEST_CONTEXT: usize = 10 * 1024;
+
+/// A hook changes what cannot be taken back.
+fn changes_typed() -> HookFailure {
+    HookFailure::failed("it changes what is typed already; what it wants has to begin with that")
+}
 
 impl HookOutput {
     /// Returns the objects that members are looked for in: the answer, and its `hookSpecificOutput`.
@@ -36,21 +41,58 @@ impl HookOutput {
         });
     }
 
-    /// Takes a changed `command` for what is typed into a shell. `told` is the command that the hook was
-    /// told of.
-    pub(super) fn take_typed_command(&mut self, told: &str) {
+    /// Takes a changed `input` for what is typed into a shell on a line that begins with `start`.
+    pub(super) fn take_typed_input(&mut self, start: &str) -> Result<(), HookFailure> {
+        let mut is_wrong = false;
         self.change_arguments(|arguments| {
-            let command = arguments.remove("command");
-            if let Some(command) = command.filter(|command| command.as_str() != Some(told)) {
-                let typed = command.as_str().map(|it| format!("{it}{{enter}}").into());
-                arguments.insert("input".to_owned(), typed.unwrap_or(command));
+            let Some(Value::String(input)) = arguments.get_mut("input") else {
+                return;
+            };
+            match input.strip_prefix(start) {
+                Some(rest) => *input = rest.to_owned(),
+                None => is_wrong = true,
             }
         });
+        if is_wrong {
+            Err(changes_typed())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes a changed `command` for what is typed into a shell. `told` is the command that the hook was
+    /// told of, `start` what stands on the line already.
+    pub(super) fn take_typed_command(
+        &mut self,
+        told: &str,
+        start: &str,
+    ) -> Result<(), HookFailure> {
+        let mut is_wrong = false;
+        self.change_arguments(|arguments| {
+            let command = arguments.remove("command");
+            let Some(command) = command.filter(|command| command.as_str() != Some(told)) else {
+                return;
+            };
+            let typed = match command.as_str().map(|it| it.strip_prefix(start)) {
+                Some(Some(rest)) => format!("{rest}{{enter}}").into(),
+                Some(None) => {
+                    is_wrong = true;
+                    return;
+                }
+                None => command,
+            };
+            arguments.insert("input".to_owned(), typed);
+        });
+        if is_wrong {
+            Err(changes_typed())
+        } else {
+            Ok(())
+        }
     }
 
     /// Changes the arguments that the hook wants, wherever they are.
-    fn change_arguments(&mut self, change: impl Fn(&mut Map<String, Value>)) {
-        let in_level = |level: &mut Map<String, Value>| {
+    fn change_arguments(&mut self, mut change: impl FnMut(&mut Map<String, Value>)) {
+        let mut in_level = |level: &mut Map<String, Value>| {
             for name in ["modifiedArgs", "updatedInput"] {
                 if let Some(Value::Object(arguments)) = level.get_mut(name) {
                     change(arguments);

@@ -164,7 +164,10 @@ fn kept(
 
 fn is_same(one: &HookDefinition, other: &HookDefinition) -> bool {
     let place = |hook: &HookDefinition| -> (ContentHash, usize) { (hook.hash.clone(), hook.line) };
-    one.file == other.file && place(one) == place(other) && one.missing == other.missing
+    one.file == other.file
+        && place(one) == place(other)
+        && one.missing == other.missing
+        && one.is_new == other.is_new
 }
 
 /// Looks for hooks in files.

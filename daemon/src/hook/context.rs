@@ -116,6 +116,11 @@ pub(super) enum HandlerName {
         name: String,
         on_failure: Option<OnFailure>,
     },
+    /// A hook of the user's own files that nobody has accepted yet.
+    OwnNew {
+        name: String,
+        on_failure: Option<OnFailure>,
+    },
     /// A hook of a file that is not what its folder was trusted with.
     Changed {
         name: String,
@@ -132,9 +137,10 @@ impl HandlerName {
     pub(super) fn shown(&self) -> &str {
         match self {
             Self::Client => "a client's hook",
-            Self::File { name, .. } | Self::Changed { name, .. } | Self::OwnChanged { name } => {
-                name
-            }
+            Self::File { name, .. }
+            | Self::OwnNew { name, .. }
+            | Self::Changed { name, .. }
+            | Self::OwnChanged { name } => name,
         }
     }
 
@@ -145,7 +151,7 @@ impl HandlerName {
                 "Mend the app that answers it, or raise `client_timeout` in the section [hooks] of \
                  config.toml if it is too slow"
             }
-            Self::File { .. } => {
+            Self::File { .. } | Self::OwnNew { .. } => {
                 "Mend the hook, or set `\"onFailure\": \"continue\"` in it to let calls go on when it \
                  fails"
             }
@@ -165,7 +171,9 @@ impl HandlerName {
     pub(super) fn goes_on(&self) -> bool {
         match self {
             Self::Client | Self::Changed { .. } | Self::OwnChanged { .. } => false,
-            Self::File { on_failure, .. } => *on_failure == Some(OnFailure::Continue),
+            Self::File { on_failure, .. } | Self::OwnNew { on_failure, .. } => {
+                *on_failure == Some(OnFailure::Continue)
+            }
         }
     }
 }
@@ -175,6 +183,14 @@ impl HookContext {
     /// others. The order of the answers is the order of the hooks.
     pub async fn dispatch(&self, input: &HookInput) -> Vec<HookOutcome> {
         self.dispatch_except(None, input).await
+    }
+
+    /// Whether hooks of files have to be asked about this event and are waited for.
+    pub(super) fn has_files_for(&self, input: &HookInput) -> bool {
+        let of_servers = self.of_servers(input);
+        let cwd = Path::new(&self.cwd);
+        let mut files = self.hooks.files_for(input, cwd, &of_servers);
+        files.any(|hook| !hook.definition.in_background)
     }
 
     /// Does the same without one of the hooks.
@@ -292,13 +308,21 @@ impl HookContext {
         }
         let mut result = self.act(&hook, &payload).await;
         if let (Ok(output), Some(tool)) = (&mut result, &input.subject) {
-            match definition.form {
-                PayloadForm::Claude => output.take_own_arguments(tool),
-                PayloadForm::Native => {
-                    if let Some(told) = input.typed_command() {
-                        output.take_typed_command(&told);
+            let told = input.typed_command();
+            let start = input.typed_start();
+            let taken = match (definition.form, &told) {
+                (PayloadForm::Claude, told) => {
+                    output.take_own_arguments(tool);
+                    match told {
+                        Some(_) => output.take_typed_input(start),
+                        None => Ok(()),
                     }
                 }
+                (PayloadForm::Native, Some(told)) => output.take_typed_command(told, start),
+                (PayloadForm::Native, None) => Ok(()),
+            };
+            if let Err(failure) = taken {
+                result = Err(failure);
             }
         }
         let time = clock.instant().duration_since(started);
@@ -310,6 +334,10 @@ impl HookContext {
                     folder: folder.clone(),
                 },
                 None => HandlerName::OwnChanged { name: hook.name() },
+            },
+            _ if definition.is_new => HandlerName::OwnNew {
+                name: hook.name(),
+                on_failure: definition.on_failure,
             },
             _ => HandlerName::File {
                 name: hook.name(),
@@ -456,6 +484,7 @@ impl HookContext {
             match source {
                 HandlerName::Client => format!("The {kind} hook of a client failed: {cause}."),
                 HandlerName::File { name, .. }
+                | HandlerName::OwnNew { name, .. }
                 | HandlerName::Changed { name, .. }
                 | HandlerName::OwnChanged { name } => {
                     format!("The {kind} hook {name} failed: {cause}.")

@@ -13,6 +13,11 @@ use crate::discovery::hooks::HookKind;
 use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::hook::{HookDenial, HookVerdict};
 
+/// Why a person is asked about what is typed on a line that is not known.
+const UNKNOWN_LINE: &str = "Hooks guard commands here, and the line that this becomes is not known: keys edit or recall \
+     it, or another call types into the same shell. {ctrl-c} alone drops the line; one whole line that ends in \
+     {enter} can be checked.";
+
 /// What all guards together said about a call.
 #[derive(Debug, Default)]
 pub struct GuardEnd {
@@ -46,6 +51,7 @@ impl HookContext {
     /// changed ones, so that no call runs that a guard has not seen as it runs.
     pub async fn guard(&self, input: &HookInput) -> Result<GuardEnd, GuardIsAbsent> {
         let mut end = self.guard_once(None, input).await?;
+        end.verdict = end.verdict.meet(self.about_unknown_line(input));
         let denied = matches!(end.verdict, HookVerdict::Deny(_));
         let Some(arguments) = end.arguments.clone().filter(|_| !denied) else {
             return Ok(end);
@@ -55,6 +61,7 @@ impl HookContext {
             return Ok(end);
         }
         let changed = input.with_arguments(&arguments);
+        end.verdict = end.verdict.meet(self.about_unknown_line(&changed));
         let again = self.guard_once(end.changed_by, &changed).await?;
         end.verdict = end.verdict.meet(again.verdict);
         end.context.extend(again.context);
@@ -71,6 +78,15 @@ impl HookContext {
             }));
         }
         Ok(end)
+    }
+
+    /// Has a person asked about what is typed into a shell if the guards of files cannot be told the line
+    /// that it becomes.
+    fn about_unknown_line(&self, input: &HookInput) -> HookVerdict {
+        if input.types_unknown_line() && self.has_files_for(input) {
+            return HookVerdict::Ask(Some(UNKNOWN_LINE.to_owned()));
+        }
+        HookVerdict::None
     }
 
     /// Asks all guards but one once. What one of them denies is denied, whoever is missing; anything else has to
@@ -98,7 +114,7 @@ impl HookContext {
                 Err(failure) => Err(failure.clone()),
             };
             let answer = match read {
-                Ok(answer) => answer,
+                Ok(answer) => answer.if_it_may_allow(&outcome.source),
                 Err(failure) => self.failed(input.kind, &outcome.source, failure.cause()),
             };
             let answer = named(answer, input.kind, &outcome.source);
@@ -189,6 +205,16 @@ impl HookContext {
 
 fn denied_text(kind: HookKind, why: &str) -> String {
     format!("Denied by {kind} hook: {why}")
+}
+
+impl GuardAnswer {
+    /// Leaves out an allow of a hook that nobody has accepted: an agent may have written it.
+    fn if_it_may_allow(mut self, source: &HandlerName) -> Self {
+        if matches!(source, HandlerName::OwnNew { .. }) && self.verdict == HookVerdict::Allow {
+            self.verdict = HookVerdict::None;
+        }
+        self
+    }
 }
 
 /// Adds to a denial which hook it is from.

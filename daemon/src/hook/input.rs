@@ -7,6 +7,7 @@ use super::context::HookContext;
 use crate::discovery::hooks::{HookKind, PayloadForm, claude_mcp_name, claude_payload};
 use crate::discovery::hooks::{TYPING_TOOL, typed_command};
 use loopd_kernel::model::ToolCall;
+use loopd_kernel::policy::typed::plain_text;
 
 /// An event for hooks, with the members that its kind has beside the common ones.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub struct HookInput {
     /// What matchers are compared with.
     pub subject: Option<String>,
     members: Map<String, Value>,
+    /// What may stand on the line that a call types into; `None` if that is not known.
+    typed_before: Option<Vec<String>>,
 }
 
 impl HookInput {
@@ -27,6 +30,16 @@ impl HookInput {
             kind,
             subject: subject.map(str::to_owned),
             members,
+            typed_before: Some(vec![String::new()]),
+        }
+    }
+
+    /// Adds what may stand on the line that the call types into; `None` if that is not known.
+    #[must_use]
+    pub fn after_typing(self, before: Option<Vec<String>>) -> Self {
+        Self {
+            typed_before: before,
+            ..self
         }
     }
 
@@ -74,17 +87,60 @@ impl HookInput {
         )
     }
 
-    /// Returns what a call types into a shell, as a command.
+    fn is_typing(&self) -> bool {
+        self.kind.is_guard() && self.subject.as_deref() == Some(TYPING_TOOL)
+    }
+
+    /// Returns what a call types into a shell, as the command that it becomes with what was typed before.
     pub(super) fn typed_command(&self) -> Option<String> {
-        if !self.kind.is_guard() || self.subject.as_deref() != Some(TYPING_TOOL) {
-            return None;
-        }
-        typed_command(self.arguments()?)
+        let lines = self.typed_lines()?;
+        Some(lines.trim_end_matches('\n').to_owned())
+    }
+
+    /// Returns the lines that what a call types may become, with their ends.
+    fn typed_lines(&self) -> Option<String> {
+        let arguments = self.arguments().filter(|_| self.is_typing())?;
+        let input = arguments.get("input")?.as_str()?;
+        let typed = match plain_text(input, &[]) {
+            Some(text) => text,
+            None => typed_command(arguments)?,
+        };
+        let Some(before) = &self.typed_before else {
+            return Some(typed);
+        };
+        let lines = before.iter().map(|line| format!("{line}{typed}"));
+        // A line that goes on with the next one is one with it.
+        Some(lines.collect::<Vec<_>>().join("\n").replace("\\\n", ""))
+    }
+
+    /// Returns what stands on the line that a call types into.
+    pub(super) fn typed_start(&self) -> &str {
+        let mut before = self.typed_before.iter().flatten();
+        before.next().map_or("", String::as_str)
+    }
+
+    /// Whether a call types something that no guard can be told as a command: the line is not known.
+    pub(super) fn types_unknown_line(&self) -> bool {
+        let Some(arguments) = self.arguments().filter(|_| self.is_typing()) else {
+            return false;
+        };
+        let Some(input) = arguments.get("input").and_then(Value::as_str) else {
+            return false;
+        };
+        let Some(before) = &self.typed_before else {
+            return true;
+        };
+        let before: Vec<String> = before.iter().filter(|it| !it.is_empty()).cloned().collect();
+        plain_text(input, &before).is_none()
     }
 
     /// Returns the payload for a client.
     pub(super) fn for_client(&self, context: &HookContext, now: Timestamp) -> Value {
         let mut members = self.native(context, now);
+        if self.is_typing() {
+            let line = self.typed_command().filter(|_| !self.types_unknown_line());
+            members.insert("typedLine".to_owned(), line.into());
+        }
         if self.is_read_with_transcript() {
             add_transcript(&mut members, context);
         }
@@ -124,6 +180,15 @@ impl HookInput {
                     "default"
                 };
                 members.insert("permissionMode".to_owned(), json!(mode));
+                // There what is typed is the command of the call.
+                if let (Some(lines), Some(input)) = (
+                    self.typed_lines(),
+                    members
+                        .get_mut("toolArgs")
+                        .and_then(|it| it.get_mut("input")),
+                ) {
+                    *input = lines.replace('\n', "{enter}").into();
+                }
                 let mut payload = claude_payload(self.kind, members, now);
                 // Before a call to a server the name is the one there, beside that of the server.
                 if self.kind != HookKind::PreMcpToolCall

@@ -49,6 +49,8 @@ struct Inner {
     own: Mutex<Own>,
     /// One lookup at a time.
     looking: tokio::sync::Mutex<()>,
+    /// Whether somebody has looked for servers.
+    looked: AtomicBool,
     /// Whether a turn has waited for servers that start.
     waited: AtomicBool,
     /// Lets a turn go on that waits for servers.
@@ -62,6 +64,7 @@ struct Own {
     known: Vec<KnownServer>,
     /// What people were told.
     told: Vec<String>,
+    told_unknown: Vec<String>,
     seen: Vec<OwnContent>,
     /// What servers of plugins said when they were first seen.
     plugins: BTreeMap<String, ContentHash>,
@@ -82,6 +85,20 @@ impl McpCell {
         self.0.looking.lock().await
     }
 
+    /// Returns whether somebody has looked for the servers of this session.
+    pub fn was_looked_up(&self) -> bool {
+        self.0.looked.load(Ordering::Acquire)
+    }
+
+    pub(super) fn note_lookup(&self) {
+        self.0.looked.store(true, Ordering::Release);
+    }
+
+    /// Lets the next turn wait for servers as the first one did.
+    pub(super) fn wait_again(&self) {
+        self.0.waited.store(false, Ordering::Release);
+    }
+
     /// Returns what runs the servers; `None` if there were never any.
     pub fn host(&self) -> Option<Arc<Host>> {
         self.0.own.lock().host.clone()
@@ -94,6 +111,14 @@ impl McpCell {
     /// Returns the servers that the session knows, without those of its parents.
     pub fn known(&self) -> Vec<KnownServer> {
         self.0.own.lock().known.clone()
+    }
+
+    /// Returns the servers that the session and those above it know.
+    pub fn all_known(&self) -> Vec<KnownServer> {
+        let above = self.0.parent.as_ref();
+        let mut known = self.known();
+        known.extend(above.map(Self::all_known).unwrap_or_default());
+        known
     }
 
     /// Takes what is known now; returns whether it is something else than before.
@@ -130,11 +155,12 @@ impl McpCell {
         own.or_else(|| self.0.parent.as_ref()?.server(name))
     }
 
-    /// Returns all servers that are used, those of parents first.
+    /// Returns all servers that are used, those of parents first. Of two with one name the own one counts.
     pub fn servers(&self) -> Vec<Arc<Server>> {
         let above = self.0.parent.as_ref();
         let mut servers = above.map(Self::servers).unwrap_or_default();
         if let Some(host) = self.host() {
+            servers.retain(|server| host.get(&server.name).is_none());
             servers.extend(host.servers());
         }
         servers
@@ -191,6 +217,15 @@ impl McpCell {
         let mut notices = notices;
         notices.retain(|it| !told.contains(it));
         notices
+    }
+
+    /// Returns those of the names without a server that nobody was told yet.
+    pub(super) fn new_unknown(&self, unknown: Vec<String>) -> Vec<String> {
+        let mut own = self.0.own.lock();
+        let told = std::mem::replace(&mut own.told_unknown, unknown.clone());
+        let mut unknown = unknown;
+        unknown.retain(|it| !told.contains(it));
+        unknown
     }
 
     /// Returns what the user's own files bring if people were told otherwise before.

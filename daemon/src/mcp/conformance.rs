@@ -12,6 +12,7 @@ use http::header::LOCATION;
 use loopd_exec::clock::Clock;
 use loopd_mcp::config::{
     Endpoint, LONGEST_CALL, Lifecycle, OAuthClient, STARTUP, ServerConfig, ToolFilter, Transport,
+    Trust,
 };
 use loopd_mcp::oauth::{self, Callback, Challenge, Login, LoginRequest};
 use loopd_mcp::port::{
@@ -93,6 +94,7 @@ pub async fn run(url: &str, scenario: Scenario, http: HttpClient) -> Result<(), 
         },
         keeps_tools: false,
         is_shared: false,
+        trust: Trust::default(),
     };
     let server = host.add(config, Some(tokens)).await;
     let done = use_it(&server, &scenario).await;

@@ -11,10 +11,11 @@ use loopd_proto::id::SessionId;
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Starts the servers of one session.
+/// Starts the servers of one session, or those that several share.
 pub struct ProcessLauncher {
     pub processes: Processes,
-    pub session: SessionId,
+    /// `None` for servers that several sessions share.
+    pub session: Option<SessionId>,
 }
 
 impl Launcher for ProcessLauncher {
@@ -27,7 +28,7 @@ impl Launcher for ProcessLauncher {
                 cwd: spec.cwd,
                 io: Io::Served,
                 lifetime: Lifetime::Session,
-                session: Some(self.session.clone()),
+                session: self.session.clone(),
                 label: spec.label,
                 // What a server may do is decided call by call: plan mode does not confine it.
                 sandbox: None,

@@ -1,11 +1,13 @@
 //! Finds out which servers a session has, and lets its host have exactly those.
 
+mod of_agents;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use loopd_mcp::config::ServerConfig;
+use loopd_mcp::config::{ServerConfig, Trust};
 use loopd_mcp::port::{HostSession, Ports, TokenSource};
 use loopd_mcp::{Host, ToolCache};
 use loopd_proto::event::mcp::{McpSource, McpTransport};
@@ -17,9 +19,12 @@ use super::cell::{KnownServer, McpCell, ServerState};
 use super::launcher::ProcessLauncher;
 use super::resolve::{Variables, resolve};
 use super::web::LaunchWeb;
+use crate::discovery::agents::AgentDefinition;
+use crate::discovery::mcp::of_agent::AgentServers;
 use crate::discovery::mcp::{McpDefinition, McpEntry, McpPlaces, check_name};
 use crate::launch::Launch;
 use crate::services::Services;
+use crate::subagent::definitions::refresh::RosterCell;
 use crate::trust::{self, GatedServers};
 
 /// What a lookup is for.
@@ -34,6 +39,12 @@ pub enum LookupMode {
 /// Makes the source of tokens of a server.
 pub type TokensOf = Arc<dyn Fn(&ServerConfig) -> Option<Arc<dyn TokenSource>> + Send + Sync>;
 
+/// The agents that a session works as, whose definitions may bring servers.
+pub struct AgentsAtWork {
+    pub names: Vec<String>,
+    pub(crate) roster: RosterCell,
+}
+
 /// Looks for the servers of a session.
 pub struct McpLookup {
     pub cell: McpCell,
@@ -44,6 +55,7 @@ pub struct McpLookup {
     pub options: SessionOptions,
     /// Servers that clients brought for this session by a method of their own.
     pub brought: BTreeMap<String, Map<String, Value>>,
+    pub agents: AgentsAtWork,
     pub cwd: PathBuf,
     pub places: McpPlaces,
     pub port: Arc<dyn HostSession>,
@@ -54,6 +66,15 @@ pub struct McpLookup {
 struct Wanted {
     known: KnownServer,
     config: Option<ServerConfig>,
+    owner: Owner,
+}
+
+/// What a server lives with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Session,
+    /// An agent that the session works as now.
+    Agent,
 }
 
 impl McpLookup {
@@ -66,13 +87,23 @@ impl McpLookup {
         let plugins = cell.plugins();
         let gated = trust::load_servers(store.as_ref(), self.places.clone(), &plugins).await;
         cell.see_plugins(&gated.usable);
-        let mut notices = cell.new_notices(gated.notices());
+        cell.note_lookup();
+        let agents = self.servers_of_agents();
+        let mut notices = gated.notices();
+        notices.extend(
+            agents
+                .iter()
+                .flat_map(|(agent, servers)| of_agents::problems(agent, servers)),
+        );
+        let mut notices = cell.new_notices(notices);
         let own = cell.new_content(gated.own.clone());
         if !own.is_empty() {
             notices.extend(trust::tell_unseen(store.as_ref(), &own).await);
         }
-        let wanted = self.wanted(gated);
+        let wanted = self.wanted(gated, &agents);
+        let unknown = self.unknown_names(&agents, &wanted);
         let changed = self.apply(wanted).await;
+        notices.extend(unknown);
         if mode == LookupMode::Start
             && let Some(host) = cell.host()
         {
@@ -82,11 +113,22 @@ impl McpLookup {
     }
 
     /// Returns the servers that there should be, each name once.
-    fn wanted(&self, gated: GatedServers) -> Vec<Wanted> {
+    fn wanted(
+        &self,
+        gated: GatedServers,
+        agents: &[(Arc<AgentDefinition>, AgentServers)],
+    ) -> Vec<Wanted> {
         let seen = self.launch.child_environment(&self.services.config);
         let off = self.off();
         let mut names = BTreeSet::new();
         let mut wanted = Vec::new();
+        for (agent, servers) in agents {
+            for (name, config) in &servers.own {
+                if names.insert(name.clone()) {
+                    wanted.push(self.of_agent(agent, name, config, (&seen, &off)));
+                }
+            }
+        }
         let given = self.options.mcp_servers.iter().flatten();
         let brought = self
             .brought
@@ -94,7 +136,7 @@ impl McpLookup {
             .map(|(name, config)| (name, Value::Object(config.clone())));
         for (name, config) in brought.chain(given.map(|(name, config)| (name, config.clone()))) {
             if names.insert(name.clone()) {
-                wanted.push(self.of_client(name, &config, &seen, &off));
+                wanted.push(self.of_client(name, &config, (&seen, &off)));
             }
         }
         for server in gated.usable {
@@ -107,6 +149,7 @@ impl McpLookup {
                 wanted.push(Wanted {
                     known: known(&server, ServerState::NotTrusted),
                     config: None,
+                    owner: Owner::Session,
                 });
             }
         }
@@ -122,12 +165,12 @@ impl McpLookup {
             .collect()
     }
 
+    /// Returns a server that a client gives, with what servers see and which are turned off.
     fn of_client(
         &self,
         name: &str,
         config: &Value,
-        seen: &BTreeMap<String, String>,
-        off: &BTreeSet<String>,
+        (seen, off): (&BTreeMap<String, String>, &BTreeSet<String>),
     ) -> Wanted {
         let by_name = self.options.env_value_mode == Some(EnvValueMode::Indirect);
         let variables = Variables {
@@ -138,29 +181,42 @@ impl McpLookup {
             cwd: &self.cwd,
             plugin: None,
         };
-        let entry = check_name(name).and_then(|()| match config {
-            Value::Object(config) => McpEntry::read(config),
-            _ => Err("has to be an object".to_owned()),
-        });
-        let transport = entry
-            .as_ref()
-            .map_or(McpTransport::Stdio, |entry| entry.kind);
-        let resolved = entry.and_then(|entry| {
-            let enabled = entry.enabled && !off.contains(name);
-            let config = resolve(name, &entry, &variables);
-            config.map(|config| enabled.then_some(config))
-        });
-        let known = KnownServer {
-            name: name.to_owned(),
-            transport,
-            source: None,
-            plugin: None,
-            display_name: None,
-            state: ServerState::Used,
-        };
-        Wanted::of(known, resolved)
+        of_entry(name, config, &variables, off, None)
     }
+}
 
+/// Resolves an entry that is in no file of servers.
+fn of_entry(
+    name: &str,
+    config: &Value,
+    variables: &Variables<'_>,
+    off: &BTreeSet<String>,
+    source: Option<McpSource>,
+) -> Wanted {
+    let entry = check_name(name).and_then(|()| match config {
+        Value::Object(config) => McpEntry::read(config),
+        _ => Err("has to be an object".to_owned()),
+    });
+    let transport = entry
+        .as_ref()
+        .map_or(McpTransport::Stdio, |entry| entry.kind);
+    let resolved = entry.and_then(|entry| {
+        let enabled = entry.enabled && !off.contains(name);
+        let config = resolve(name, &entry, variables);
+        config.map(|config| enabled.then_some(config))
+    });
+    let known = KnownServer {
+        name: name.to_owned(),
+        transport,
+        source,
+        plugin: None,
+        display_name: None,
+        state: ServerState::Used,
+    };
+    Wanted::of(known, resolved)
+}
+
+impl McpLookup {
     fn of_file(
         &self,
         server: McpDefinition,
@@ -193,7 +249,9 @@ impl McpLookup {
     async fn apply(&self, wanted: Vec<Wanted>) -> bool {
         let known = wanted.iter().map(|wanted| wanted.known.clone()).collect();
         let mut changed = self.cell.set_known(known);
-        let used: Vec<ServerConfig> = wanted.into_iter().filter_map(|it| it.config).collect();
+        let used = wanted.into_iter();
+        let used = used.filter_map(|it| Some((it.config?, it.owner)));
+        let used: Vec<(ServerConfig, Owner)> = used.collect();
         let host = match self.cell.host() {
             Some(host) => host,
             None if used.is_empty() => return changed,
@@ -203,15 +261,21 @@ impl McpLookup {
                 host
             }
         };
-        let names: BTreeSet<&str> = used.iter().map(|config| config.name.as_str()).collect();
+        let names: BTreeSet<&str> = used
+            .iter()
+            .map(|(config, _)| config.name.as_str())
+            .collect();
         for server in host.servers() {
             if !names.contains(&*server.name) {
                 host.remove(&server.name).await;
                 changed = true;
             }
         }
-        for config in used {
+        for (config, owner) in used {
             if !host.has(&config) {
+                if owner == Owner::Agent {
+                    self.cell.wait_again();
+                }
                 let tokens = (self.tokens)(&config);
                 host.add(config, tokens).await;
                 changed = true;
@@ -224,7 +288,7 @@ impl McpLookup {
         let ports = Ports {
             launcher: Arc::new(ProcessLauncher {
                 processes: self.services.processes.clone(),
-                session: self.session.clone(),
+                session: Some(self.session.clone()),
             }),
             http: Arc::new(LaunchWeb(Arc::new(self.launch.http.apart()))),
             session: self.port.clone(),
@@ -234,6 +298,7 @@ impl McpLookup {
             cache(&self.services.home),
             self.services.config.mcp.idle(),
         )
+        .sharing(self.services.shared_servers.clone())
     }
 
     /// Returns how long the first turn waits for servers whose tools were never known.
@@ -258,11 +323,24 @@ fn known(server: &McpDefinition, state: ServerState) -> KnownServer {
     }
 }
 
+/// Returns on whose word a server is started.
+fn trust_of(source: Option<McpSource>) -> Trust {
+    match source {
+        None => Trust::Client,
+        Some(McpSource::User) => Trust::User,
+        Some(McpSource::Workspace) => Trust::Project,
+        Some(McpSource::Plugin) => Trust::Plugin,
+    }
+}
+
 impl Wanted {
     /// `resolved` is `None` for a server that is turned off.
     fn of(known: KnownServer, resolved: Result<Option<ServerConfig>, String>) -> Self {
         let (state, config) = match resolved {
-            Ok(Some(config)) => (ServerState::Used, Some(config)),
+            Ok(Some(config)) => {
+                let trust = trust_of(known.source);
+                (ServerState::Used, Some(ServerConfig { trust, ..config }))
+            }
             Ok(None) => (ServerState::Disabled, None),
             Err(why) => (ServerState::Invalid(format!("the server {why}")), None),
         };
@@ -276,6 +354,7 @@ impl Wanted {
                 ..known
             },
             config,
+            owner: Owner::Session,
         }
     }
 }

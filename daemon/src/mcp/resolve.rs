@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loopd_mcp::config::{
     CALL, Endpoint, Lifecycle, OAuthClient, Program, STARTUP, ServerConfig, ToolFilter, Transport,
+    Trust,
 };
 use loopd_model::http::Url;
 
@@ -225,6 +226,7 @@ pub fn resolve(
         },
         keeps_tools: entry.keeps_tools,
         is_shared: entry.is_shared,
+        trust: Trust::default(),
     })
 }
 

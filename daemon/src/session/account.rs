@@ -1,5 +1,7 @@
 //! How large the requests of a session are, and how much its model takes.
 
+use std::sync::Arc;
+
 use loopd_proto::event::fact::CountedTokens;
 
 use super::actor::Actor;
@@ -43,7 +45,7 @@ pub(super) fn window(route: &Route, model: &str) -> ContextWindow {
 }
 
 /// Counts a request of the session with these tools.
-fn counted(state: &State, tools: &[ToolSpec], services: &Services) -> CountedTokens {
+fn counted(state: &State, tools: &[Arc<ToolSpec>], services: &Services) -> CountedTokens {
     let system = state.system.as_deref();
     CountedTokens {
         system: system.map_or(0, |system| services.tokens.of_text(system)),
@@ -92,7 +94,7 @@ impl Actor {
     }
 
     /// Counts the next request of the session.
-    pub(super) fn counted(&self, tools: &[ToolSpec]) -> CountedTokens {
+    pub(super) fn counted(&self, tools: &[Arc<ToolSpec>]) -> CountedTokens {
         counted(&self.state, tools, &self.services)
     }
 }

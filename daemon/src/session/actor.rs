@@ -559,6 +559,7 @@ impl Actor {
             provider_waits: self.services.config.waits.for_turns(),
             fleet_workers: self.services.config.agents.max_concurrent,
             fleet_todos: self.services.config.agents.max_fleet_todos,
+            most_wakes: self.services.config.agents.max_wakes,
             hooks: HookNeeds {
                 guard: &|call| self.has_hooks(HookKind::PreToolUse, Some(&call.name)),
                 permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),

@@ -18,13 +18,13 @@ use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::hooks::{SelectedAgentHooks, report_found};
 use super::instructions;
-use super::mcp::look_and_start;
+use super::mcp::lookup::look_and_start;
 use super::skills;
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
 use crate::hook::{HookCell, HookLookup};
-use crate::mcp::McpLookup;
+use crate::mcp::{McpLookup, RequiredServers};
 use crate::skill::{SkillCell, SkillLookup};
 use crate::subagent::CancelledBy;
 use crate::tool::mcp::McpTools;
@@ -269,6 +269,7 @@ impl Actor {
     ) -> Work {
         let lookups = PromptLookups {
             mcp: self.mcp_lookup(),
+            required: self.required_servers(),
             roster: self.roster_lookup(),
             hooks: hook_lookup,
             agent_hooks,
@@ -333,6 +334,7 @@ fn grace(turn: TurnKey, time: Duration) -> Work {
 /// What is looked up on disk when messages are prepared.
 struct PromptLookups {
     mcp: Option<McpLookup>,
+    required: Option<RequiredServers>,
     roster: Option<RosterLookup>,
     hooks: Option<HookLookup>,
     agent_hooks: Option<SelectedAgentHooks>,
@@ -343,17 +345,19 @@ struct PromptLookups {
     skill_cell: SkillCell,
 }
 
-/// Prepares messages while the sub-agent definitions are looked up. The hooks of a selected agent are
-/// in its definition, which is looked up before then.
+/// Prepares messages while the sub-agent definitions are looked up. The hooks and servers of a selected
+/// agent are in its definition, which is looked up before then.
 async fn prepared(
     mut input: PrepareInput,
     mut lookups: PromptLookups,
     reporter: Reporter,
 ) -> Result<Prepared, ModelFailure> {
+    if (lookups.agent_hooks.is_some() || lookups.required.is_some())
+        && let Some(roster_lookup) = lookups.roster.take()
+    {
+        roster_lookup.run().await;
+    }
     if let Some(agent_hooks) = lookups.agent_hooks {
-        if let Some(roster_lookup) = lookups.roster.take() {
-            roster_lookup.run().await;
-        }
         agent_hooks.take();
     }
     if let Some(lookup) = lookups.hooks {
@@ -376,13 +380,27 @@ async fn prepared(
         if let Some(lookup) = lookups.mcp {
             look_and_start(lookup, &reporter).await;
         }
+        match lookups.required {
+            Some(required) => required.connected().await.map_err(servers_missing),
+            None => Ok(()),
+        }
     };
-    let (prepared, (), ()) = tokio::join!(prepare::prepare(input), looked_up, servers);
+    let (prepared, (), servers) = tokio::join!(prepare::prepare(input), looked_up, servers);
     let (prepared, notices) = prepared?;
+    servers?;
     let news = lookups.skill_cell.new_problems(notices.skills);
     skills::report(news, &reporter).await;
     instructions::report_warnings(notices.instructions, &reporter).await;
     Ok(prepared)
+}
+
+/// The failure of a message whose agent lacks a server that it cannot work without.
+fn servers_missing(message: String) -> ModelFailure {
+    ModelFailure {
+        kind: "mcp_servers".to_owned(),
+        message,
+        ..internal_failure()
+    }
 }
 
 fn internal_failure() -> ModelFailure {

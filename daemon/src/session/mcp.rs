@@ -1,15 +1,15 @@
 //! The MCP servers of a session: when they are looked for, and what clients are told about them.
 
+pub(super) mod lookup;
 mod port;
+pub mod sampling;
 mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loopd_mcp::Server;
 use loopd_mcp::naming;
-use loopd_mcp::port::HttpPort;
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::ElicitationRequested;
 use loopd_proto::event::mcp::{
@@ -20,26 +20,19 @@ use loopd_proto::id::{RequestId, SessionId};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
+use self::lookup::look;
 use self::port::SessionPort;
-use self::tokens::SessionTokens;
+use self::sampling::SampleOrder;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
-use super::effects::Reporter;
 use super::{Message, SessionError, SessionHandle};
 use crate::client::ClientId;
-use crate::discovery::mcp::McpPlaces;
-use crate::launch::Launch;
-use crate::mcp::{LaunchWeb, LookupMode, McpCell, McpLookup, TokensOf};
+use crate::mcp::McpCell;
 use crate::services::Services;
 use crate::tool::mcp::{AtClose, McpTasks, McpTasksSetup, McpTool};
-use crate::trust;
-use loopd_kernel::command::Command;
 use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::tasks::Task;
 use loopd_proto::permission::PermissionRequest;
-
-/// The type of warnings about files of servers.
-const FILE_WARNING: &str = "mcp_file";
 
 /// The MCP servers of a session.
 pub(super) struct SessionMcp {
@@ -76,6 +69,11 @@ pub enum McpMessage {
     Elicit {
         asked: Box<ElicitationRequested>,
         reply: oneshot::Sender<ElicitationAnswer>,
+    },
+    /// A server wants to use the model of the session.
+    Sample {
+        order: SampleOrder,
+        reply: oneshot::Sender<Result<Value, String>>,
     },
     /// A client provides tokens from now on, under this name.
     ProvideTokens(ClientId, String),
@@ -241,50 +239,6 @@ impl SessionMcp {
 }
 
 impl Actor {
-    /// Returns a lookup of the servers of the session; `None` if there are none and were none. A
-    /// sub-agent uses the servers of its parents.
-    pub(super) fn mcp_lookup(&self) -> Option<McpLookup> {
-        if self.subagents.is_child() || !self.services.config.mcp.enabled {
-            return None;
-        }
-        let launch = self.clients.launch()?;
-        let options = &self.options;
-        let cwd = Path::new(&self.state.cwd);
-        let (env, home) = (launch.env(), &self.services.home);
-        let root = || trust::project_root(cwd);
-        let places = McpPlaces::of_session(options, env, home, cwd, launch.plugins(), root);
-        let has_own = options
-            .mcp_servers
-            .as_ref()
-            .is_some_and(|it| !it.is_empty());
-        let has_any = has_own
-            || !self.mcp.brought.is_empty()
-            || !self.mcp.cell.is_empty()
-            || places.has_files();
-        if !has_any {
-            return None;
-        }
-        self.mcp.port.set_roots(self.roots());
-        let mut options = self.options.clone();
-        // What was disabled and enabled in the session is in its state.
-        options
-            .disabled_mcp_servers
-            .clone_from(&self.state.options.disabled_mcp_servers);
-        options.env_value_mode = self.state.options.env_value_mode;
-        Some(McpLookup {
-            cell: self.mcp.cell.clone(),
-            services: self.services.clone(),
-            launch: launch.clone(),
-            session: self.state.id.clone(),
-            options,
-            brought: self.mcp.brought.clone(),
-            cwd: cwd.to_owned(),
-            places,
-            port: self.mcp.port.clone(),
-            tokens: self.token_source(launch),
-        })
-    }
-
     /// Goes on with the tasks on servers that were left running when the session was last in memory.
     pub(super) fn rejoin_mcp_tasks(&mut self) {
         let is_left = |task: &&Task| {
@@ -331,13 +285,6 @@ impl Actor {
         self.mcp.cell.close().await;
     }
 
-    /// Returns what makes the tokens of servers.
-    fn token_source(&self, launch: &Arc<Launch>) -> TokensOf {
-        let (mailbox, services) = (self.mailbox.clone(), self.services.clone());
-        let http: Arc<dyn HttpPort> = Arc::new(LaunchWeb(Arc::new(launch.http.apart())));
-        Arc::new(move |config| SessionTokens::of(config, &mailbox, &services, http.clone()))
-    }
-
     /// Returns whether a client is there that provides tokens.
     fn has_token_providers(&self) -> bool {
         let here = |(client, _): &(ClientId, String)| {
@@ -379,13 +326,6 @@ impl Actor {
         waited
     }
 
-    /// Returns the directories that the session works in.
-    fn roots(&self) -> Vec<PathBuf> {
-        let own = std::iter::once(PathBuf::from(&self.state.cwd));
-        let more = self.state.permissions.directories.iter().map(PathBuf::from);
-        own.chain(more).collect()
-    }
-
     pub(super) async fn take_mcp(&mut self, message: McpMessage) {
         match message {
             McpMessage::News => {}
@@ -406,6 +346,7 @@ impl Actor {
                 }
                 // Without a client that shows forms the reply ends, which declines.
             }
+            McpMessage::Sample { order, reply } => self.prepare_sample(order, reply),
             McpMessage::ProvideTokens(client, name) => self.mcp.providers.push((client, name)),
             McpMessage::ProvideNoTokens(name) => self.mcp.providers.retain(|(_, it)| *it != name),
             McpMessage::HasProviders(reply) => {
@@ -466,25 +407,4 @@ impl Actor {
 
 fn told(server: &LoadedServer) -> (String, (McpStatus, Option<String>)) {
     (server.name.clone(), (server.status, server.error.clone()))
-}
-
-/// Looks for the servers of a session and starts them, before a prompt goes to the model.
-pub(super) async fn look_and_start(lookup: McpLookup, reporter: &Reporter) {
-    let (cell, limit) = (lookup.cell.clone(), lookup.first_wait());
-    look(lookup, reporter).await;
-    cell.wait_for_tools(limit).await;
-}
-
-/// Looks for the servers of a session and starts them.
-async fn look(lookup: McpLookup, reporter: &Reporter) {
-    let port = lookup.port.clone();
-    let (notices, changed) = lookup.run(LookupMode::Start).await;
-    if changed {
-        port.servers_changed();
-    }
-    for notice in notices {
-        reporter
-            .report(Command::file_warning(FILE_WARNING, notice))
-            .await;
-    }
 }

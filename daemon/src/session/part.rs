@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::actor::Actor;
+use super::mcp::sampling::WaitingSample;
 use super::{Message, SessionError, SessionHandle};
 use crate::discovery::hooks::HookKind;
 use crate::hook::HookInput;
@@ -31,10 +32,35 @@ pub struct PartOrder {
 /// What a part said, or why it did not run.
 pub type PartRan = Result<String, String>;
 
-/// A part that waits for its permission.
-pub(super) struct WaitingPart {
-    call: ToolCall,
-    reply: oneshot::Sender<PartRan>,
+/// What waits for a permission that no call of the model asks for.
+pub(super) enum WaitingPart {
+    /// A part of a slash command.
+    Call {
+        call: ToolCall,
+        reply: oneshot::Sender<PartRan>,
+    },
+    /// A server that wants to use the model.
+    Sample(WaitingSample),
+}
+
+impl WaitingPart {
+    /// Whether nobody waits for it any more.
+    fn is_abandoned(&self) -> bool {
+        match self {
+            Self::Call { reply, .. } => reply.is_closed(),
+            Self::Sample(sample) => sample.is_abandoned(),
+        }
+    }
+
+    fn refuse(self, why: String) {
+        match self {
+            Self::Call { reply, .. } => {
+                // The send fails if the caller has stopped waiting.
+                reply.send(Err(why)).ok();
+            }
+            Self::Sample(sample) => sample.refuse(why),
+        }
+    }
 }
 
 impl SessionHandle {
@@ -116,7 +142,7 @@ impl Actor {
                 can_ask,
                 hooks: verdict,
             };
-            let part = WaitingPart { call, reply };
+            let part = WaitingPart::Call { call, reply };
             let message = Message::AskForPart(Box::new(asked), part);
             // The send fails if the session has ended; then the reply ends, too.
             mailbox.send(message).await.ok();
@@ -125,27 +151,30 @@ impl Actor {
 
     /// Lets the kernel decide about a part.
     pub(super) async fn ask_for_part(&mut self, asked: PartAsked, part: WaitingPart) {
+        if part.is_abandoned() {
+            return;
+        }
         let request = asked.request.clone();
         self.question_waiters.wants_part(request.clone(), part);
         if let Err(error) = self.execute(Command::AskForPart(Box::new(asked))).await
             && let Some(part) = self.question_waiters.part_decided(&request)
         {
-            part.reply.send(Err(error.to_string())).ok();
+            part.refuse(error.to_string());
         }
     }
 
     /// Runs a part that is permitted, or tells its caller why it is not.
     pub(super) fn part_decided(&mut self, request: &RequestId, decided: Result<Grant, String>) {
-        let Some(WaitingPart { call, mut reply }) = self.question_waiters.part_decided(request)
-        else {
+        let Some(part) = self.question_waiters.part_decided(request) else {
             return;
         };
         let grant = match decided {
             Ok(grant) => grant,
-            Err(why) => {
-                reply.send(Err(why)).ok();
-                return;
-            }
+            Err(why) => return part.refuse(why),
+        };
+        let (call, mut reply) = match part {
+            WaitingPart::Call { call, reply } => (call, reply),
+            WaitingPart::Sample(sample) => return self.run_sample(sample),
         };
         let Some(tool) = self.services.catalog.get(&call.name) else {
             return;
@@ -220,7 +249,8 @@ async fn record(mailbox: &mpsc::Sender<Message>, command: Command) -> Result<(),
     }
 }
 
-fn denied(why: &str) -> HookVerdict {
+/// The verdict on what a hook does not let through.
+pub(super) fn denied(why: &str) -> HookVerdict {
     HookVerdict::Deny(HookDenial {
         reason: why.to_owned(),
         told: why.to_owned(),

@@ -85,10 +85,9 @@ impl<'a> Toolset<'a> {
         source.resolve(name)
     }
 
-    pub(super) fn specs(&self) -> Vec<ToolSpec> {
+    pub(super) fn specs(&self) -> Vec<Arc<ToolSpec>> {
         self.offered()
             .filter_map(|(source, name)| source.spec(name))
-            .map(std::borrow::Cow::into_owned)
             .collect()
     }
 

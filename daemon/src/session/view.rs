@@ -45,7 +45,7 @@ pub struct View<'a> {
     /// The configuration with its secrets.
     pub options: &'a SessionOptions,
     pub api_token: Option<&'a Secret>,
-    pub tools: &'a dyn Fn() -> Vec<ToolSpec>,
+    pub tools: &'a dyn Fn() -> Vec<Arc<ToolSpec>>,
     /// Which of these are of MCP servers.
     pub mcp_tools: &'a dyn Fn() -> BTreeSet<String>,
     pub commands: &'a dyn Fn() -> Vec<ClientCommand>,

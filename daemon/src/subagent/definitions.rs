@@ -47,6 +47,8 @@ pub struct RosterInput {
     pub excluded_builtins: Vec<String>,
     /// What the user trusts of the project.
     pub trust: ProjectTrust,
+    /// The guards that the user's own agents had.
+    pub own_guards: Vec<hooks::GuardRecord>,
 }
 
 /// Which agents of a project the user trusts.
@@ -79,7 +81,7 @@ impl ProjectTrust {
             Self::None => false,
             Self::All => true,
             Self::Content { root, content } => hooks::folder_of_agent(agent, root)
-                .is_some_and(|folder| content.covers(&folder, &hash_of_agent(agent))),
+                .is_some_and(|folder| content.covers(&folder, &hash_of_agent(agent, &folder))),
         }
     }
 }
@@ -121,6 +123,7 @@ impl RosterInput {
             custom: options.custom_agents.clone().unwrap_or_default(),
             excluded_builtins: options.excluded_builtin_agents.clone().unwrap_or_default(),
             trust,
+            own_guards: Vec::new(),
         }
     }
 }
@@ -165,6 +168,8 @@ pub struct Roster {
     hooks: Vec<AgentHooks>,
     /// What is wrong with the hooks of agents.
     hook_problems: Vec<Problem>,
+    /// The guards that the user's own agents have.
+    own_guards: Vec<hooks::GuardRecord>,
 }
 
 /// Reads the agents. Blocks on the disk, within the bounds of `discovery`, and only reads.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use loopd_kernel::model::ToolSpec;
+use loopd_kernel::model::{CountedOnce, ToolSpec};
 
 use super::DynTool;
 use super::apply_patch::ApplyPatch;
@@ -86,13 +86,16 @@ impl Catalog {
 
     /// Returns the descriptions of all tools for models, in order. `ask_user` belongs in a model
     /// request only where a client takes questions.
-    pub fn specs(&self) -> Vec<ToolSpec> {
+    pub fn specs(&self) -> Vec<Arc<ToolSpec>> {
         self.tools
             .iter()
-            .map(|tool| ToolSpec {
-                name: tool.name().to_owned(),
-                description: tool.description().to_owned(),
-                parameters: tool.parameters(),
+            .map(|tool| {
+                Arc::new(ToolSpec {
+                    name: tool.name().to_owned(),
+                    description: tool.description().to_owned(),
+                    parameters: tool.parameters(),
+                    counted: CountedOnce::default(),
+                })
             })
             .collect()
     }

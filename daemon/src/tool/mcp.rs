@@ -5,7 +5,6 @@
 
 mod tasks;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -27,7 +26,7 @@ pub use self::tasks::{AtClose, McpTasks, McpTasksSetup};
 use self::tasks::{BackgroundTask, Following, MOST_NOTES};
 use super::source::{ResolvedTool, ToolSource};
 use super::{AssessContext, DynTool, Need, Outcome, Partial, ToolContext};
-use loopd_kernel::model::ToolSpec;
+use loopd_kernel::model::{CountedOnce, ToolSpec};
 use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::tool_call::{McpToolRef, ToolOrigin};
 
@@ -326,7 +325,7 @@ impl ToolSource for McpTools {
         self.0.iter().map(|offered| offered.name.as_str()).collect()
     }
 
-    fn spec(&self, name: &str) -> Option<Cow<'_, ToolSpec>> {
+    fn spec(&self, name: &str) -> Option<Arc<ToolSpec>> {
         let (offered, tool) = self.get(name)?;
         // A description must not pass for one of ours: it says whose it is.
         let whose = format!(
@@ -337,10 +336,11 @@ impl ToolSource for McpTools {
             "" => whose,
             said => format!("{said}\n\n[{whose}]"),
         };
-        Some(Cow::Owned(ToolSpec {
+        Some(Arc::new(ToolSpec {
             name: offered.name.clone(),
             description,
             parameters: tool.schema.clone(),
+            counted: CountedOnce::default(),
         }))
     }
 

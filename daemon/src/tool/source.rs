@@ -1,7 +1,6 @@
 //! The sources of tools: the daemon, its clients and MCP servers (`tool/mcp.rs`). Each source lists its tools and resolves a
 //! name to what runs a call. `session/toolset.rs` combines the sources of a session.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use super::{AssessContext, DynTool, Need};
 use crate::subagent::definitions::{self, Roster};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::autopilot::TASK_COMPLETE;
-use loopd_kernel::model::ToolSpec;
+use loopd_kernel::model::{CountedOnce, ToolSpec};
 use loopd_kernel::policy::planning::ToolClaim;
 use loopd_kernel::tool_call::ToolOrigin;
 
@@ -32,7 +31,7 @@ pub trait ToolSource {
     fn names(&self) -> Vec<&str>;
 
     /// Returns the description of a tool for models.
-    fn spec(&self, name: &str) -> Option<Cow<'_, ToolSpec>>;
+    fn spec(&self, name: &str) -> Option<Arc<ToolSpec>>;
 
     /// Finds the tool of this name.
     fn resolve(&self, name: &str) -> Option<ResolvedTool>;
@@ -95,7 +94,7 @@ impl ResolvedTool {
 pub struct BuiltInTools<'a> {
     pub catalog: &'a Catalog,
     /// The descriptions of all built-in tools for models.
-    pub specs: &'a [ToolSpec],
+    pub specs: &'a [Arc<ToolSpec>],
     pub backend: Backend,
     /// Whether a client takes questions of the model.
     pub can_ask: bool,
@@ -136,7 +135,10 @@ impl BuiltInTools<'_> {
         };
         let agents = self.roster.startable();
         let agents: Vec<_> = agents.filter(|agent| !is_off(&agent.name)).collect();
-        let mut spec = spec.clone();
+        let mut spec = ToolSpec {
+            counted: CountedOnce::default(),
+            ..spec.clone()
+        };
         let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
         if let Some(kind) = spec.parameters.pointer_mut("/properties/agent_type") {
             *kind = json!({
@@ -159,7 +161,10 @@ impl BuiltInTools<'_> {
     /// Adds to the tool `skill` the skills that may be loaded.
     fn with_skills(&self, spec: &ToolSpec) -> ToolSpec {
         let list = self.skills.as_deref().unwrap_or_default();
-        let mut spec = spec.clone();
+        let mut spec = ToolSpec {
+            counted: CountedOnce::default(),
+            ..spec.clone()
+        };
         spec.description.push_str("\n\nThe skills:");
         spec.description.push_str(list);
         spec
@@ -176,12 +181,12 @@ impl ToolSource for BuiltInTools<'_> {
         tools.map(DynTool::name).collect()
     }
 
-    fn spec(&self, name: &str) -> Option<Cow<'_, ToolSpec>> {
+    fn spec(&self, name: &str) -> Option<Arc<ToolSpec>> {
         let spec = self.specs.iter().find(|spec| spec.name == name)?;
         Some(match name {
-            TASK => Cow::Owned(self.with_agents(spec)),
-            SKILL => Cow::Owned(self.with_skills(spec)),
-            _ => Cow::Borrowed(spec),
+            TASK => Arc::new(self.with_agents(spec)),
+            SKILL => Arc::new(self.with_skills(spec)),
+            _ => Arc::clone(spec),
         })
     }
 
@@ -226,13 +231,14 @@ impl ToolSource for ClientTools<'_> {
         names
     }
 
-    fn spec(&self, name: &str) -> Option<Cow<'_, ToolSpec>> {
+    fn spec(&self, name: &str) -> Option<Arc<ToolSpec>> {
         let tool = self.get(name)?;
         let parameters = tool.parameters.clone();
-        Some(Cow::Owned(ToolSpec {
+        Some(Arc::new(ToolSpec {
             name: tool.name.clone(),
             description: tool.description.clone(),
             parameters: parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}})),
+            counted: CountedOnce::default(),
         }))
     }
 

@@ -146,6 +146,7 @@ impl ProjectContent {
             let powers: Vec<String> = powers
                 .map(|(member, value)| format!("{member}: {value}"))
                 .collect();
+            let hash = hash_of_agent(agent, &folder);
             self.items.push(ContentItem {
                 kind: ContentKind::Agent,
                 folder,
@@ -153,7 +154,7 @@ impl ProjectContent {
                 line: None,
                 name: agent.name.clone(),
                 detail: powers.join(", "),
-                hash: hash_of_agent(agent),
+                hash,
                 guard: None,
             });
             let own = hooks::of_agent(agent, places.local_http, root);
@@ -251,9 +252,16 @@ impl ProjectContent {
     }
 }
 
-/// Returns the hash of an agent's name and of what it may run or be granted.
-pub fn hash_of_agent(agent: &AgentDefinition) -> ContentHash {
-    ContentHash::of_json(&json!({"agent": agent.name, "powers": agent.powers()}))
+/// Returns the hash of an agent's name and of what it may run or be granted, with the files of its folder
+/// that its servers name.
+pub fn hash_of_agent(agent: &AgentDefinition, folder: &Path) -> ContentHash {
+    let mut said = json!({"agent": agent.name, "powers": agent.powers()});
+    let files = mcp::of_agent::hashes_of_files(agent, folder);
+    if let (Some(said), false) = (said.as_object_mut(), files.is_empty()) {
+        let files = files.iter().map(ContentHash::as_str);
+        said.insert("servers".to_owned(), json!(files.collect::<Vec<_>>()));
+    }
+    ContentHash::of_json(&said)
 }
 
 fn of_hook(hook: &HookDefinition) -> Option<ContentItem> {

@@ -171,6 +171,11 @@ impl GatedHooks {
                 && folder.is_some_and(|folder| loaded.held.contains(folder))
         };
         let mut hooks: Vec<GatedHook> = hooks.filter(|gated| !is_left(gated)).collect();
+        if let Some(own) = &wanted.own {
+            for gated in &mut hooks {
+                gated.hook.is_new = own.is_new(&gated.hook);
+            }
+        }
         if off.is_none() && loaded.disabled_by.is_none() {
             let missing = wanted.missing(&hooks);
             withheld.extend(missing.iter().filter_map(missed));
@@ -287,8 +292,15 @@ pub async fn load_hooks(store: &dyn Store, places: HookPlaces, held: Vec<HeldGua
     let folders = places.trusted_folders();
     let has_files = places.has_files();
     if !has_files && folders.is_empty() {
-        // The usual case, in which nothing has to be read.
-        return GatedHooks::default();
+        // The usual case, in which there is nothing to decide.
+        let own = OwnFound {
+            before: OwnGuards::read(store).await.unwrap_or_default(),
+            switch: None,
+        };
+        return GatedHooks {
+            own,
+            ..GatedHooks::default()
+        };
     }
     let mut notices = Vec::new();
     let trusted = TrustedContent::read(store).await.unwrap_or_else(|error| {

@@ -78,6 +78,7 @@ impl GatedServers {
                     line: None,
                     what: format!("the MCP server `{}` ({})", server.name, server.shown()),
                     hash: server.hash.clone(),
+                    may_allow: true,
                 });
             }
             // The first one of a name counts. One that is not trusted does not stand in the way.

@@ -40,6 +40,7 @@ pub async fn load_rules(store: &dyn Store, places: RulePlaces) -> GatedRules {
                 line: None,
                 what: "the list `allow` of its `permissions`".to_owned(),
                 hash: file.hash,
+                may_allow: true,
             });
         }
         if !(file.rules.deny.is_empty() && file.rules.ask.is_empty()) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use loopd_store::{Store, StoreError};
 
-use super::GatedHooks;
+use super::{ACCEPT, GatedHooks};
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::HookOrigin;
@@ -20,6 +20,8 @@ pub struct OwnContent {
     pub line: Option<usize>,
     pub what: String,
     pub hash: ContentHash,
+    /// Whether what it allows counts.
+    pub may_allow: bool,
 }
 
 impl OwnContent {
@@ -32,12 +34,18 @@ impl OwnContent {
             line: Some(hook.line),
             what: format!("this {} hook", hook.kind_name()),
             hash: hook.hash.clone(),
+            may_allow: !hook.is_new,
         })
     }
 
     fn notice(&self) -> String {
+        let counts = if self.may_allow {
+            "it counts".to_owned()
+        } else {
+            format!("it counts, but cannot allow anything until you say that it is yours: {ACCEPT}")
+        };
         let what = format!(
-            "{} is new or has changed since loopd last used this file; it counts. If you did not write it, \
+            "{} is new or has changed since loopd last used this file; {counts}. If you did not write it, \
              take it out.",
             self.what
         );

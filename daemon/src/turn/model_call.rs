@@ -21,7 +21,7 @@ use loopd_kernel::context_size::RequestSize;
 use loopd_kernel::context_window::ContextWindow;
 use loopd_kernel::model::{AssistantTurn, ModelMessage, ModelRequest, Usage};
 use loopd_kernel::state::TurnKey;
-use loopd_kernel::usage::{self, LostAttempts};
+use loopd_kernel::usage::{self, LostAttempts, SentTokens};
 use loopd_model::retry::{RetryNotice, RetrySink, call_with_retries};
 use loopd_model::{DeltaSink, ProviderError};
 
@@ -99,7 +99,7 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
         progress: 0,
         started,
         first_token_ms: None,
-        sent: input.estimated_tokens(),
+        sent: SentTokens::default(),
         most_output: input.request.max_output_tokens,
         arrived: Arrived::default(),
         lost: input.lost,
@@ -110,11 +110,13 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
         model: Some(model.clone()),
     }));
     let about = provider.describe();
+    let estimated = input.estimated_tokens();
     let request = &mut input.request;
     request.model = chosen.wire_model;
     if chosen.facts.vision == Some(false) {
         strip_images::strip_images(&mut request.messages);
     }
+    publisher.sent = SentTokens::new(estimated, &request.messages);
     let clock = input.services.clone();
     let mut random = move || fraction(clock.clock.id().0);
     let policy = &input.services.config.retry;
@@ -217,8 +219,8 @@ struct DeltaPublisher {
     progress: u64,
     started: Instant,
     first_token_ms: Option<f64>,
-    /// The tokens that an attempt sends, as an estimate.
-    sent: u64,
+    /// What an attempt sends.
+    sent: SentTokens,
     /// The most tokens that the reply may have, under limits.
     most_output: Option<u64>,
     arrived: Arrived,
@@ -251,7 +253,8 @@ impl DeltaPublisher {
             arrived.all
         };
         let most = self.most_output.unwrap_or(u64::MAX);
-        self.lost.add(self.sent, bytes.div_ceil(4).min(most));
+        self.lost
+            .add(self.sent.estimate, bytes.div_ceil(4).min(most));
     }
 
     fn say(&self, event: &Ephemeral) {

@@ -9,7 +9,7 @@ use super::strip_images;
 use crate::services::Services;
 use loopd_kernel::command::{ModelFailure, SideUsage};
 use loopd_kernel::model::{Finish, ModelRequest};
-use loopd_kernel::usage::{self, LostAttempts};
+use loopd_kernel::usage::{self, LostAttempts, SentTokens};
 use loopd_model::retry::{RetryNotice, RetrySink, call_with_retries};
 use loopd_model::{DeltaSink, ProviderError};
 
@@ -53,7 +53,7 @@ pub async fn call(mut input: SideCall) -> Result<SideReply, SideFailure> {
         strip_images::strip_images(&mut request.messages);
     }
     let mut heard = Heard {
-        sent: input.sent,
+        sent: SentTokens::new(input.sent, &request.messages),
         most_output: request.max_output_tokens,
         arrived: 0,
         lost: LostAttempts::default(),
@@ -77,7 +77,7 @@ pub async fn call(mut input: SideCall) -> Result<SideReply, SideFailure> {
         Ok(reply) => {
             // The built-in models count for themselves.
             let counts = provider.describe().path.is_some();
-            let counted = usage::counted(reply.usage, input.sent, &reply.turn, heard.lost);
+            let counted = usage::counted(reply.usage, heard.sent, &reply.turn, heard.lost);
             let counted = counted.filter(|_| counts);
             Ok(SideReply {
                 used: used(counted.unwrap_or(reply.usage), counted.is_some()),
@@ -98,7 +98,7 @@ pub async fn call(mut input: SideCall) -> Result<SideReply, SideFailure> {
 
 /// Counts what arrives. Nobody is shown it.
 struct Heard {
-    sent: u64,
+    sent: SentTokens,
     most_output: Option<u64>,
     arrived: u64,
     lost: LostAttempts,
@@ -110,7 +110,8 @@ impl Heard {
         let arrived = std::mem::take(&mut self.arrived);
         if error.status().is_none() && arrived > 0 {
             let most = self.most_output.unwrap_or(u64::MAX);
-            self.lost.add(self.sent, arrived.div_ceil(4).min(most));
+            self.lost
+                .add(self.sent.estimate, arrived.div_ceil(4).min(most));
         }
     }
 }

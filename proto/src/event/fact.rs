@@ -369,6 +369,8 @@ pub struct UsageRecorded {
 pub enum CallPurpose {
     Compaction,
     Title,
+    /// An MCP server asked for it.
+    Sampling,
 }
 
 /// The tokens of a request by our own count, which differs from that of its model.

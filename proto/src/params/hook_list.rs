@@ -113,6 +113,10 @@ pub struct TriedHook {
 pub struct HooksAccepted {
     /// The guards that these files had and that are not wanted any more, each with its place.
     pub given_up: Vec<FileProblem>,
+    /// The guards in these files that are new, or changed, and count in full from now on.
+    pub added: Vec<FileProblem>,
+    /// The settings that turn off all hooks from now on.
+    pub turned_off_by: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

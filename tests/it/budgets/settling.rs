@@ -87,6 +87,34 @@ async fn a_call_whose_usage_cannot_be_counts_with_an_estimate() {
 }
 
 #[tokio::test]
+async fn a_report_of_fewer_tokens_than_the_texts_can_have_does_not_make_a_limit_void() {
+    let text = "a word of a long answer; ".repeat(400);
+    let script = Script::answering(move |_| Turn::any().says(&text).uses(1, 1)).await;
+    let daemon = Daemon::with(script).await;
+    let limits = json!({"maxTokens": 3_000});
+    let mut session = daemon
+        .client()
+        .create(json!({"sessionLimits": limits}))
+        .await;
+    let mut calls = 0;
+    while limit_errors(&session).is_empty() && calls < 6 {
+        session.ask("more").await;
+        calls += 1;
+    }
+    let used = used(&session).await;
+    assert_eq!(limit_errors(&session)[0].0, "session_limits_tokens");
+    assert!(used["tokens"].as_u64().unwrap() >= 3_000, "{used}");
+    assert_eq!(warnings(&session, "usage_estimated").len(), 1);
+    // What the provider said is told as it said it.
+    let events = session.events();
+    let told = events
+        .iter()
+        .find(|event| event["type"] == "assistant.usage");
+    assert_eq!(told.unwrap()["data"]["outputTokens"], 1);
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_missing_usage_is_paid_for_and_told_once() {
     let script = Script::answering(|_| Turn::any().says("words").reports(Value::Null)).await;
     let daemon = Daemon::builder()

@@ -1,6 +1,6 @@
 //! Commands that run in a sub-agent.
 
-use loopd_tests::{Daemon, Script, Turn};
+use loopd_tests::{Daemon, Gate, Script, Turn};
 use serde_json::json;
 
 use super::{INVOKE, command, session, session_of, write};
@@ -42,6 +42,50 @@ async fn a_fork_answers_who_waits_and_the_conversation_without_a_turn_of_its_own
     assert!(told, "the model of the conversation reads the answer");
     let tasks = session.call("session.tasks.list", json!({})).await;
     assert_eq!(tasks["tasks"][0]["status"], "completed", "{tasks}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_fork_that_was_at_work_when_the_daemon_was_killed_is_told_as_interrupted() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let script = Script::answering(move |request| {
+        if request.first_user_text().contains("Look for rust") {
+            Turn::any().says("never heard").held_by(&held)
+        } else {
+            Turn::any().says("ok")
+        }
+    })
+    .await;
+    let mut daemon = Daemon::builder().script(script).start().await;
+    command(
+        &daemon,
+        "deep",
+        "---\ncontext: fork\n---\nLook for $ARGUMENTS.",
+    );
+    let first = session(&daemon).await;
+    let id = first.id.clone();
+    let asked = first.start(INVOKE, json!({"name": "deep", "input": "rust"}));
+    gate.reached().await;
+    daemon.restart().await;
+    gate.open();
+    drop(asked);
+    let mut session = daemon.client().resume(&id, json!({})).await;
+    let tasks = session.call("session.tasks.list", json!({})).await;
+    assert_eq!(tasks["tasks"][0]["status"], "failed", "{tasks}");
+    let stored = session.messages().await;
+    let told = stored
+        .iter()
+        .find(|event| event["type"] == "subagent.failed");
+    let why = told.unwrap()["data"]["error"].as_str().unwrap();
+    assert!(why.contains("the daemon stopped"), "{why}");
+    session.ask("and now").await;
+    let request = daemon.script().last_request();
+    let notes = request.messages().iter().filter(|message| {
+        let text = message.to_string();
+        text.contains("The user ran /deep rust") && text.contains("the daemon stopped")
+    });
+    assert_eq!(notes.count(), 1, "the model is told once");
     daemon.finish().await;
 }
 

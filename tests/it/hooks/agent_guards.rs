@@ -160,3 +160,56 @@ async fn hooks_of_agents_are_listed() {
     assert!(Value::is_null(&hook["why"]), "{listed}");
     daemon.finish().await;
 }
+
+/// The user's own agents need no trust, but a guard of one does not go without a word.
+#[tokio::test]
+async fn a_guard_that_is_taken_from_an_agent_of_the_user_has_a_person_asked() {
+    let ways: [Way; 3] = [
+        ("removed", |daemon| write_own(daemon, &definition(""))),
+        ("changed", |daemon| {
+            write_own(daemon, &guard().replace("sh guard.sh", "exit 0"));
+        }),
+        ("moved", |daemon| {
+            std::fs::remove_file(daemon.home().join("agents/kid.md")).unwrap();
+            write(daemon, ".claude/agents/kid.md", &definition(""));
+        }),
+    ];
+    for (way, take) in ways {
+        let daemon = starting(&["not this", "", ""]).await;
+        write_own(&daemon, &guard());
+        write(&daemon, "guard.sh", "echo 'not this' >&2\nexit 2\n");
+        let mut session = daemon.client().create(without_hooks()).await;
+        session.ask("begin 0").await;
+        take(&daemon);
+        session.send("begin 1").await;
+        let told = warning(&mut session, "agent_definition").await;
+        assert!(
+            told.contains("your guard preToolUse (bash) of the agent `kid`"),
+            "{way}: {told}"
+        );
+        let (id, request) = session.permission().await;
+        assert!(
+            request.to_string().contains("touch made"),
+            "{way}: {request}"
+        );
+        let nobody = json!({"kind": "user-not-available"});
+        assert!(session.decide(&id, nobody).await);
+        session.next("session.idle").await;
+        assert!(!daemon.file("made").exists(), "{way}");
+        let accepted = daemon.client().call("loopd.hooks.accept", json!({})).await;
+        assert_eq!(
+            accepted["givenUp"][0]["message"], "preToolUse (bash)",
+            "{way}: {accepted}"
+        );
+        let mut other = daemon.client().create(without_hooks()).await;
+        other.ask("begin 2").await;
+        assert!(daemon.file("made").exists(), "{way}");
+        daemon.finish().await;
+    }
+}
+
+fn write_own(daemon: &Daemon, text: &str) {
+    let agents = daemon.home().join("agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    std::fs::write(agents.join("kid.md"), text).unwrap();
+}

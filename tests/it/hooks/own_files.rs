@@ -163,3 +163,84 @@ async fn settings_that_a_command_writes_turn_off_no_guard_until_that_is_accepted
     assert!(daemon.file("made").exists());
     daemon.finish().await;
 }
+
+const ALLOW: &str = r#"echo '{"permissionDecision": "allow"}'"#;
+
+/// Answers what a session asks with a no and returns whether it asked.
+async fn asks(session: &mut Session, prompt: &str) -> bool {
+    session.send(prompt).await;
+    let event = session
+        .next_where("a question or the end", |event| {
+            ["permission.requested", "session.idle"]
+                .contains(&event["type"].as_str().unwrap_or_default())
+        })
+        .await;
+    if event["type"] == "session.idle" {
+        return false;
+    }
+    let id = event["data"]["requestId"].as_str().unwrap().to_owned();
+    assert!(session.decide(&id, json!({"kind": "reject"})).await);
+    session.next("session.idle").await;
+    true
+}
+
+/// A session with hooks of files that asks for permissions.
+fn offer() -> serde_json::Value {
+    let mut offer = without_hooks();
+    offer["enableFileHooks"] = true.into();
+    offer["requestPermission"] = true.into();
+    offer
+}
+
+#[tokio::test]
+async fn a_hook_that_a_tool_wrote_allows_nothing_until_that_is_accepted() {
+    let tried =
+        |prompt: &str| Turn::user(prompt).calls([bash(&format!("call-{prompt}"), "touch made")]);
+    let daemon = Daemon::playing([
+        tried("one"),
+        tried("two"),
+        tried("three"),
+        Turn::any().says("done"),
+    ])
+    .await;
+    let mut session = daemon.client().create(offer()).await;
+    assert!(asks(&mut session, "one").await);
+
+    write_hooks(&daemon, &json!({"preToolUse": [{"bash": ALLOW}]}));
+    session.send("two").await;
+    let told = warning(&mut session, "hook_file").await;
+    assert!(
+        told.contains("cannot allow anything until you say"),
+        "{told}"
+    );
+    let (id, _) = session.permission().await;
+    assert!(session.decide(&id, json!({"kind": "reject"})).await);
+    session.next("session.idle").await;
+    assert!(
+        listed(&daemon)
+            .await
+            .contains("what it allows does not count")
+    );
+
+    let accepted = daemon.client().call("loopd.hooks.accept", json!({})).await;
+    assert_eq!(accepted["added"][0]["message"], "preToolUse", "{accepted}");
+    assert_eq!(accepted["givenUp"], json!([]), "{accepted}");
+    assert!(!asks(&mut session, "three").await);
+    assert!(daemon.file("made").exists());
+    daemon.finish().await;
+}
+
+/// What was there when loopd looked for the first time is the user's.
+#[tokio::test]
+async fn a_hook_that_was_there_from_the_beginning_allows() {
+    let daemon = Daemon::playing([
+        Turn::user("one").calls([bash("a", "touch made")]),
+        Turn::any().says("done"),
+    ])
+    .await;
+    write_hooks(&daemon, &json!({"preToolUse": [{"bash": ALLOW}]}));
+    let mut session = daemon.client().create(offer()).await;
+    assert!(!asks(&mut session, "one").await);
+    assert!(daemon.file("made").exists());
+    daemon.finish().await;
+}

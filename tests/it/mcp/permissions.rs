@@ -71,7 +71,7 @@ async fn rules_allow_and_deny_servers_and_tools() {
 }
 
 #[tokio::test]
-async fn plan_mode_asks_about_tools_that_do_not_say_that_they_only_read() {
+async fn plan_mode_asks_about_tools_unless_they_only_read_and_a_rule_names_them() {
     let daemon = Daemon::playing([Turn::any().calls([
         call("e", "box-echo", json!({"text": "x"})),
         call("a", "box-add", json!({"a": 1, "b": 1})),
@@ -82,6 +82,9 @@ async fn plan_mode_asks_about_tools_that_do_not_say_that_they_only_read() {
     session
         .call("session.mode.set", json!({"mode": "plan"}))
         .await;
+    let named = ["box/echo", "box/add"].map(|name| json!({"kind": "mcp", "argument": name}));
+    let rules = json!({"scope": "session", "add": named});
+    session.call("session.permissions.modifyRules", rules).await;
     session.send("go").await;
     let (request, asked) = session.permission().await;
     assert_eq!(asked["toolName"], "add");

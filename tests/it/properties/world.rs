@@ -105,6 +105,7 @@ impl World {
             fallback_models: &[],
             fleet_workers: 4,
             fleet_todos: 1_000,
+            most_wakes: 100,
             provider_waits: loopd_kernel::decide::provider_wait::ProviderWaits::NONE,
             hooks: loopd_kernel::hook::HookNeeds::NONE,
             next_request: &|| loopd_kernel::command::RequestFacts {

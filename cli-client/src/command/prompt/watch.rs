@@ -320,6 +320,11 @@ impl Watching<'_> {
             self.own = None;
             let mut work = Work::Background(Box::new(wait));
             if let Some(outcome) = self.follow(&mut work).await? {
+                // Whoever does not wait for the commands has the answer all the same.
+                if let Some(later) = self.last.take().filter(|text| !text.trim().is_empty()) {
+                    reply.text = later;
+                }
+                self.renderer.end_run(Some(&answer(reply)))?;
                 if outcome == Outcome::TimedOut {
                     let words = self.limits.words(outcome, self.session.id());
                     self.app.terminal.notice(&words);

@@ -85,6 +85,8 @@ impl Command {
             | Self::UserCommandEnded { .. }
             | Self::WorkerNotStarted { .. }
             | Self::FilesRestored { .. }
+            | Self::WithdrawPart(_)
+            | Self::Sampled(_)
             | Self::ShellWaits(_) => true,
             Self::Create(_)
             | Self::PauseAutopilot(_)

@@ -136,7 +136,7 @@ pub(super) fn summarised(
         decision.store(Durable::HookEnd(end));
     }
     for spent in &summarised.spent {
-        record(state, &mut decision, spent, env);
+        side_usage(state, &mut decision, (spent, CallPurpose::Compaction), env);
     }
     let running = state.compaction.running.as_ref();
     let Some(running) = running.filter(|running| running.id == summarised.id) else {
@@ -264,7 +264,18 @@ fn waiting(state: &State) -> Option<&TurnKey> {
     turn.map(|turn| &turn.key)
 }
 
-fn record(state: &State, decision: &mut Decision, spent: &SideUsage, env: &DecideEnv<'_>) {
+/// Records what a model call beside the conversation used.
+pub(super) fn side_usage(
+    state: &State,
+    decision: &mut Decision,
+    (spent, purpose): (&SideUsage, CallPurpose),
+    env: &DecideEnv<'_>,
+) {
+    let interaction = match purpose {
+        CallPurpose::Compaction => "conversation-compaction",
+        CallPurpose::Title => "conversation-title",
+        CallPurpose::Sampling => "mcp-sampling",
+    };
     let used = limits::tokens(&spent.usage);
     decision.tell(Ephemeral::Usage(Usage {
         model: spent.model.clone(),
@@ -277,7 +288,7 @@ fn record(state: &State, decision: &mut Decision, spent: &SideUsage, env: &Decid
         duration: spent.duration_ms,
         time_to_first_token_ms: None,
         initiator: Some("agent".to_owned()),
-        interaction_type: Some("conversation-compaction".to_owned()),
+        interaction_type: Some(interaction.to_owned()),
         api_call_id: None,
         provider_call_id: None,
         api_endpoint: None,
@@ -294,7 +305,7 @@ fn record(state: &State, decision: &mut Decision, spent: &SideUsage, env: &Decid
         nano_usd: spent.nano_usd,
         counted: None,
         estimated: spent.estimated,
-        purpose: Some(CallPurpose::Compaction),
+        purpose: Some(purpose),
     };
     limits::record(state, decision, recorded, env);
 }

@@ -159,7 +159,7 @@ pub(super) fn take_up(state: &State, env: &DecideEnv<'_>) -> Decision {
         tasks::begin(&mut decision);
     } else if matches!(state.phase, Phase::Idle)
         && !queue::take_next(state, &mut decision, env)
-        && !tasks::wake(state, &mut decision)
+        && !tasks::wake(state, &mut decision, env)
         && !state.tasks.has_agents_at_work()
         && !state.has_fleet_at_work()
     {

@@ -106,6 +106,18 @@ pub(super) fn answered(
     decision
 }
 
+/// Closes an open request that nobody waits for any more.
+pub(super) fn withdraw(state: &State, request: &RequestId) -> Decision {
+    let mut decision = Decision::default();
+    if state.questions.parts().any(|(open, _)| open == request) {
+        let result = PermissionOutcome::Cancelled { reason: None };
+        completed(&mut decision, request, (result, None));
+    }
+    let why = "nobody waits for it any more".to_owned();
+    decided(&mut decision, request.clone(), Err(why));
+    decision
+}
+
 /// Closes the open requests: the connection that waits for their parts is gone.
 pub(super) fn close(state: &State, decision: &mut Decision) {
     for (request, _) in state.questions.parts() {

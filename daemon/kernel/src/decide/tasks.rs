@@ -4,7 +4,8 @@
 //! of a task is delivered at most once, even if the daemon crashes in between.
 
 use loopd_proto::event::fact::LoopOutcome;
-use loopd_proto::event::session::Empty;
+use loopd_proto::event::hook::ContextAdded;
+use loopd_proto::event::session::{Empty, Warning};
 use loopd_proto::event::task::{
     NotificationKind, SystemNotification, TaskAnswered, TaskContinued, TaskEnded, TaskNoted,
     TaskOutcome, TaskProcess, TaskPromoted, TaskStarted, TaskWork, TasksDelivered, TasksRemoved,
@@ -21,7 +22,7 @@ use crate::command::{
     RecoveredOutcome, Refusal, Step, TaskAnswer, TaskEnd, TaskStart,
 };
 use crate::state::{Phase, State};
-use crate::tasks::{Task, Told};
+use crate::tasks::{Task, Told, WAKE_LIMIT};
 use crate::texts;
 
 /// How many tasks are listed. Ended tasks that the model knows of make room for new ones.
@@ -160,7 +161,10 @@ fn come_to_rest(
     // After an abort, clients already know that the session is idle. A parent is told in any case.
     let aborted = state.last_outcome == Some(LoopOutcome::Aborted);
     let known = aborted && task.is_waited_for() && state.subagent.is_none();
-    if telling == Telling::Now && autopilot::may_begin(state, decision, env) {
+    if telling == Telling::Now
+        && autopilot::may_begin(state, decision, env)
+        && may_wake(state, decision, env)
+    {
         begin(decision);
     } else if task.agent().is_some()
         && task.is_running()
@@ -175,6 +179,14 @@ fn come_to_rest(
 
 fn store_end(decision: &mut Decision, task: &Task, end: TaskEnd, env: &DecideEnv<'_>) {
     let told = agents::ended(task, &end, env.now);
+    let noted = task.answers_person().then(|| {
+        texts::command_ended(
+            task,
+            end.outcome,
+            end.reason.as_deref(),
+            end.result.as_deref(),
+        )
+    });
     decision
         .store(Durable::TaskEnded(TaskEnded {
             id: task.id.clone(),
@@ -189,10 +201,25 @@ fn store_end(decision: &mut Decision, task: &Task, end: TaskEnd, env: &DecideEnv
     if let Some(told) = told {
         decision.store(told);
     }
+    note(decision, noted);
+}
+
+/// Puts what a slash command came to into the conversation, in one with its end, so that no crash
+/// loses it.
+fn note(decision: &mut Decision, noted: Option<String>) {
+    if let Some(text) = noted {
+        decision.store(Durable::ContextAdded(ContextAdded {
+            text,
+            tool_call_id: None,
+        }));
+    }
 }
 
 fn store_answer(decision: &mut Decision, task: &Task, answer: TaskAnswer, env: &DecideEnv<'_>) {
     let told = agents::answered(task, &answer, env.now);
+    let noted = task
+        .answers_person()
+        .then(|| texts::command_ended(task, TaskOutcome::Completed, None, Some(&answer.response)));
     decision
         .store(Durable::TaskAnswered(TaskAnswered {
             id: task.id.clone(),
@@ -204,6 +231,7 @@ fn store_answer(decision: &mut Decision, task: &Task, answer: TaskAnswer, env: &
     if let Some(told) = told {
         decision.store(told);
     }
+    note(decision, noted);
 }
 
 /// Moves an agent to the background: no call waits for it any more.
@@ -368,13 +396,29 @@ pub(super) fn close_copied(state: &State, decision: &mut Decision, env: &DecideE
 
 /// Starts a run of the loop for undelivered notifications. Returns whether there are any that cannot
 /// wait. That the user stopped a command is told with the next message: the user knows it.
-pub(super) fn wake(state: &State, decision: &mut Decision) -> bool {
+pub(super) fn wake(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) -> bool {
     let undelivered = state.tasks.undelivered();
-    if undelivered.iter().all(|task| task.is_stopped_command()) {
+    if undelivered.iter().all(|task| task.is_stopped_command()) || !may_wake(state, decision, env) {
         return false;
     }
     begin(decision);
     true
+}
+
+/// Returns whether notifications may start one more run. If they may not, people are told so once;
+/// what has happened is told to the model with the next message.
+fn may_wake(state: &State, decision: &mut Decision, env: &DecideEnv<'_>) -> bool {
+    if state.wakes.runs < env.most_wakes {
+        return true;
+    }
+    if !state.wakes.told {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: WAKE_LIMIT.to_owned(),
+            message: texts::woken_too_often(state.wakes.runs),
+            url: None,
+        }));
+    }
+    false
 }
 
 /// Starts a run of the loop without a new message.

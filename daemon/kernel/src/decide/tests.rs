@@ -126,6 +126,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         },
         fleet_workers: 4,
         fleet_todos: 1_000,
+        most_wakes: given.most_wakes,
         hooks: HookNeeds {
             guard: &|_| given.guarded,
             permission: &|_| given.guarded,

@@ -203,7 +203,7 @@ pub(super) fn by_rules(
         (granted, _) => granted,
     };
     if plans {
-        return planning::weigh(granted, claim, &(env.plan_file)());
+        return planning::weigh(granted, claim, &permissions, &(env.plan_file)());
     }
     granted
 }

@@ -522,6 +522,7 @@ fn finish_name(finish: Finish) -> &'static str {
         Finish::ToolCalls => "tool_calls",
         Finish::Length => "length",
         Finish::ContentFilter => "content_filter",
+        Finish::Unknown => "unknown",
     }
 }
 

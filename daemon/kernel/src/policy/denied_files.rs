@@ -157,7 +157,10 @@ pub(super) fn written<'p>(
         if certain.iter().any(is_below) || removed.iter().any(is_above) {
             return Denial::By(rule);
         }
-        let may_be = |word: &Word| bases.iter().any(|base| may_reach(word, base, &guarded));
+        let may_be = |word: &Word| {
+            (targets.leads_up && word.expands())
+                || bases.iter().any(|base| may_reach(word, base, &guarded))
+        };
         if possible.iter().chain(&swept).any(is_below)
             || swept.iter().any(is_above)
             || targets.computed.iter().any(may_be)

@@ -10,6 +10,7 @@ use loopd_proto::permission::{
     ManagedPermissions, ManagedSettingsPermissions, PermissionRequest, PermissionRule, Permissions,
 };
 
+use super::odd_rule::oddity;
 use super::{Verdict, Whereabouts, check_denied, judge_by_rules, url, within};
 
 /// Judges a request by the managed rules and, within them, by the session's own.
@@ -157,6 +158,10 @@ fn rule(text: &str, cwd: &str, user: Option<&str>) -> Result<PermissionRule, Str
     if about == Some("") {
         return Err("says nothing between its parentheses".to_owned());
     }
+    let odd = |kind: &str, about: &str| match oddity(kind, about) {
+        Some(odd) => Err(odd.why().to_owned()),
+        None => Ok(()),
+    };
     let (kind, argument) = match kind.to_ascii_lowercase().as_str() {
         "shell" | "bash" => ("shell", about.map(command).transpose()?),
         "read" => (
@@ -175,6 +180,9 @@ fn rule(text: &str, cwd: &str, user: Option<&str>) -> Result<PermissionRule, Str
             ));
         }
     };
+    if let Some(about) = about {
+        odd(kind, about.strip_prefix("domain:").unwrap_or(about))?;
+    }
     let rule = PermissionRule {
         kind: kind.to_owned(),
         argument,

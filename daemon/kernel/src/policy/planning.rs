@@ -2,11 +2,12 @@
 //!
 //! No rule, hook or approval lifts it, and neither does a launch that allows everything: it is judged
 //! beside the rules, and the stricter of both counts. Tools that write files are refused, except for
-//! the session's own plan. Tools that run elsewhere ask, unless they say that they only read.
+//! the session's own plan. Tools that run elsewhere ask, unless they only read: what an app says of its own
+//! tools is believed, what a server says only if a rule names the server or the tool.
 //! Commands are not judged here: the daemon runs them in a sandbox, where they can change nothing.
 
 use loopd_proto::event::agent::Stance;
-use loopd_proto::permission::PermissionRequest;
+use loopd_proto::permission::{PermissionRequest, Permissions};
 use loopd_proto::session::Mode;
 
 use super::Verdict;
@@ -85,9 +86,14 @@ fn is_plan(request: &PermissionRequest, plan_file: &str) -> bool {
 }
 
 /// Whether a tool may change something where nothing confines it.
-fn is_unconfined(request: &PermissionRequest, claim: ToolClaim) -> bool {
+fn is_unconfined(request: &PermissionRequest, claim: ToolClaim, permissions: &Permissions) -> bool {
     match request {
-        PermissionRequest::Mcp { read_only, .. } => !read_only,
+        PermissionRequest::Mcp {
+            read_only,
+            server_name,
+            tool_name,
+            ..
+        } => !read_only || !is_named(permissions, server_name, tool_name),
         PermissionRequest::CustomTool { .. } => claim != ToolClaim::ReadOnly,
         PermissionRequest::Shell { .. }
         | PermissionRequest::Write { .. }
@@ -95,6 +101,17 @@ fn is_unconfined(request: &PermissionRequest, claim: ToolClaim) -> bool {
         | PermissionRequest::Url { .. }
         | PermissionRequest::Hook { .. } => false,
     }
+}
+
+/// Whether a rule that allows names a server, or one of its tools. Who approves everything has not said that
+/// a server is to be believed.
+fn is_named(permissions: &Permissions, server: &str, tool: &str) -> bool {
+    let rules = permissions.approved.iter();
+    let mut named = rules.filter(|rule| rule.kind == "mcp");
+    named.any(|rule| {
+        let argument = rule.argument.as_deref().unwrap_or_default();
+        argument == server || argument == format!("{server}/{tool}")
+    })
 }
 
 /// Whether a hook may answer a request in the place of a person while the session plans: only if the
@@ -114,11 +131,12 @@ pub(crate) fn lets_hooks_answer(request: &PermissionRequest, plan_file: &str) ->
 pub(crate) fn weigh(
     granted: Result<Grant, NotGranted>,
     claim: ToolClaim,
+    permissions: &Permissions,
     plan_file: &str,
 ) -> Result<Grant, NotGranted> {
     match granted {
         Ok(grant) => match grant.request() {
-            Some(request) if is_unconfined(request, claim) => Err(NotGranted {
+            Some(request) if is_unconfined(request, claim, permissions) => Err(NotGranted {
                 verdict: Verdict::Ask,
                 request: Box::new(request.clone()),
             }),

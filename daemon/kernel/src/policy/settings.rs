@@ -14,6 +14,7 @@ use loopd_proto::permission::{PermissionRule, Permissions};
 
 use self::subject::Subject;
 use super::check_denied;
+use super::odd_rule::oddity;
 use super::path_pattern;
 
 pub use self::instead::everything;
@@ -109,6 +110,17 @@ pub fn read(text: &str, base: RuleBase<'_>) -> Result<PermissionRule, NotEnforce
             Err("has words in parentheses, which mean nothing here".to_owned())
         }
     };
+    let odd = match &subject {
+        // The others have their own way to be written, which is read above.
+        Subject::Shell | Subject::Read | Subject::Search(_) | Subject::Write => {
+            oddity(subject.kind(), about)
+        }
+        Subject::Url | Subject::Mcp(_) | Subject::Tool(_) => None,
+    };
+    let argument = match odd {
+        Some(odd) => Err(odd.why().to_owned()),
+        None => argument,
+    };
     let rule = argument.and_then(|argument| {
         let rule = PermissionRule {
             kind: subject.kind().to_owned(),
@@ -147,9 +159,6 @@ fn place(about: &str, base: RuleBase<'_>) -> Result<String, String> {
         let path = Path::new(folder).join(path);
         path.to_string_lossy().into_owned()
     };
-    if about.contains(", ") {
-        return Err("names several paths; write a rule for each".to_owned());
-    }
     let path = if let Some(path) = about.strip_prefix("//") {
         format!("/{path}")
     } else if let Some(path) = about.strip_prefix('/') {

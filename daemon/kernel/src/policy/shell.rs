@@ -23,6 +23,7 @@ pub(crate) mod looks;
 mod options;
 pub(crate) mod plain;
 pub(crate) mod reader;
+mod renamed;
 pub(crate) mod rule;
 pub(crate) mod runner;
 pub(crate) mod runs;

@@ -128,6 +128,20 @@ impl UnfinishedLine {
         texts
     }
 
+    /// Returns what may stand on the line, the empty text included; `None` if that is not known.
+    pub(crate) fn candidates(&self) -> Option<Vec<String>> {
+        let Self::Text {
+            since_line,
+            since_interrupt,
+        } = self
+        else {
+            return None;
+        };
+        let mut lines = vec![since_line.clone(), since_interrupt.clone()];
+        lines.dedup();
+        Some(lines)
+    }
+
     /// Returns the line with more text at its end.
     fn and(self, text: &str) -> Self {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -232,7 +246,7 @@ pub(super) fn as_lines(request: &PermissionRequest) -> Option<Vec<PermissionRequ
 
 /// Returns the text that this input types after what the line may be, or `None` if rules cannot be
 /// compared with it.
-pub(crate) fn plain_text(input: &str, before: &[String]) -> Option<String> {
+pub fn plain_text(input: &str, before: &[String]) -> Option<String> {
     if stops_only(input) || (input == "{ctrl-d}" && before.is_empty()) {
         return Some(String::new());
     }

@@ -83,6 +83,11 @@ pub(super) fn hits(rule: &str, url: &str) -> bool {
     }
 }
 
+/// Whether a URL can be read in one way only.
+pub(super) fn is_readable(url: &str) -> bool {
+    Parts::of(url).is_some()
+}
+
 /// Returns the host that a rule names, without a wildcard.
 pub(super) fn host(rule: &str) -> Option<String> {
     let host = match Parts::of(rule) {

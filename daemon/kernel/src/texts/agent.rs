@@ -84,6 +84,26 @@ pub fn status_of(outcome: TaskOutcome) -> &'static str {
 
 /// The result of a call whose agent did not finish, because the daemon stopped or the session was
 /// closed.
+/// Tells the model of the conversation what a slash command came to that worked beside it.
+pub(crate) fn command_ended(
+    task: &Task,
+    outcome: TaskOutcome,
+    why: Option<&str>,
+    said: Option<&str>,
+) -> String {
+    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+    let end = match outcome {
+        TaskOutcome::Completed => "answered".to_owned(),
+        TaskOutcome::Failed => format!("failed{why}; it said"),
+        TaskOutcome::Cancelled => format!("was stopped{why}; it said"),
+    };
+    let said = said
+        .filter(|said| !said.trim().is_empty())
+        .unwrap_or("nothing");
+    let command = &task.description;
+    format!("The user ran {command}, which worked in a sub-agent and {end}:\n\n{said}")
+}
+
 pub(crate) fn agent_lost(task: &Task, why: &str, said: Option<&str>) -> String {
     let said = match said.map(str::trim).filter(|said| !said.is_empty()) {
         Some(said) => format!("The last it said:\n\n{}", end_of(said, LONGEST_LEFT)),

@@ -1,5 +1,7 @@
 //! Conversations with the offline model.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::NoDeltas;
 use loopd_kernel::model::{Finish, ToolSpec};
@@ -12,10 +14,13 @@ fn request(messages: Vec<ModelMessage>, tools: &[&str]) -> ModelRequest {
         messages,
         tools: tools
             .iter()
-            .map(|name| ToolSpec {
-                name: (*name).to_owned(),
-                description: String::new(),
-                parameters: Value::Null,
+            .map(|name| {
+                Arc::new(ToolSpec {
+                    name: (*name).to_owned(),
+                    description: String::new(),
+                    parameters: Value::Null,
+                    counted: loopd_kernel::model::CountedOnce::default(),
+                })
             })
             .collect(),
         delivery: Delivery::Whole,

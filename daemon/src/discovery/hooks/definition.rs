@@ -53,6 +53,9 @@ pub struct HookDefinition {
     pub missing: bool,
     /// Why this guard cannot be used. It denies then.
     pub unusable: Option<String>,
+    /// Whether it came into the user's own files after loopd had used them, and nobody has accepted it: what
+    /// it allows does not count.
+    pub is_new: bool,
 }
 
 impl HookDefinition {

@@ -53,6 +53,13 @@ impl GuardRecord {
         Self::of_guard(hook).filter(|_| hook.source.origin == HookOrigin::User)
     }
 
+    /// Returns what to remember of a hook of an agent that the user defined.
+    pub fn of_own_agent(hook: &HookDefinition, agent: &str) -> Option<Self> {
+        let mut record = Self::of_guard(hook)?;
+        record.agent = Some(agent.to_owned());
+        Some(record)
+    }
+
     fn of_any(hook: &HookDefinition) -> Option<Self> {
         Self::of_guard(hook).filter(|_| hook.source.folder.is_some())
     }
@@ -102,6 +109,7 @@ impl GuardRecord {
             off: None,
             missing: true,
             unusable: None,
+            is_new: false,
         })
     }
 

@@ -309,6 +309,7 @@ impl<'a> Reader<'a> {
                     off: None,
                     missing: false,
                     unusable: None,
+                    is_new: false,
                 };
                 hook.said = ContentHash::of_json(&json!({
                     "event": hook.kind_name(), "matcher": list.matcher, "hook": said,

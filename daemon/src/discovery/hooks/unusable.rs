@@ -47,6 +47,7 @@ impl UnusableGuard {
             off: None,
             missing: false,
             unusable: Some(self.why),
+            is_new: false,
         }
     }
 }

@@ -20,6 +20,7 @@ impl Actor {
             return None;
         }
         let context = self.hook_context();
+        let typed = self.typed_before(&call);
         let asked = AskedGuards::of(&context.hooks);
         // Those of earlier turns are over.
         let is_open = |id: &ToolCallId| self.state.calls().any(|call| call.call.id == *id);
@@ -31,7 +32,7 @@ impl Actor {
         Some(
             Work::new(
                 async move {
-                    let input = HookInput::pre_tool_use(&call);
+                    let input = HookInput::pre_tool_use(&call).after_typing(typed);
                     Some(match context.guard(&input).await {
                         Ok(end) => Command::Guarded(Box::new(Guarded {
                             turn,
@@ -52,6 +53,12 @@ impl Actor {
             )
             .that_waits(),
         )
+    }
+
+    /// Returns what may stand on the line that a call types into; `None` if that is not known.
+    fn typed_before(&self, call: &ToolCall) -> Option<Vec<String>> {
+        let turn = self.state.turn()?;
+        self.state.changed_shells.typed_before(call, turn)
     }
 
     /// Notes what a report about hooks means for the running effects, before it is decided.
@@ -91,11 +98,13 @@ impl Actor {
         self.hooks.asking.insert(asked.call.clone(), guards);
         let call = self.state.turn().and_then(|turn| turn.call(&asked.call));
         let call = call.map(|call| call.call.clone());
+        let typed = call.as_ref().and_then(|call| self.typed_before(call));
         let unanswered = asked.clone();
         Work::new(
             async move {
                 let call = call?;
                 let input = HookInput::permission_request(&call, &asked.request);
+                let input = input.after_typing(typed);
                 let asked = Box::new(asked);
                 Some(match context.guard(&input).await {
                     Ok(end) => Command::HooksAnswered {

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::McpMessage;
+use super::sampling::SampleOrder;
 use crate::services::Services;
 use crate::session::Message;
 use loopd_kernel::command::Command;
@@ -45,6 +46,25 @@ impl Drop for OpenForm {
                 content: None,
             };
             // A question that cannot be closed now is closed by whoever answers it.
+            self.mailbox
+                .try_send(Message::Report(Box::new(command)))
+                .ok();
+        }
+    }
+}
+
+/// Closes the permission request of a server that stops waiting for the model.
+struct OpenSample {
+    mailbox: mpsc::Sender<Message>,
+    /// `None` once it is answered.
+    request: Option<RequestId>,
+}
+
+impl Drop for OpenSample {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take() {
+            let command = Command::WithdrawPart(request);
+            // A request that cannot be closed now is closed by whoever answers it.
             self.mailbox
                 .try_send(Message::Report(Box::new(command)))
                 .ok();
@@ -156,12 +176,27 @@ impl HostSession for SessionPort {
 
     fn sample(
         &self,
-        _server: &str,
+        server: &str,
         _call: CallRef,
-        _request: Value,
+        request: Value,
     ) -> BoxFuture<'_, Result<Value, String>> {
-        async {
-            Err("sampling is not offered: this client lets no server use its model".to_owned())
+        let order = SampleOrder {
+            request: RequestId::from(self.services.clock.id()),
+            server: server.to_owned(),
+            params: request,
+        };
+        async move {
+            let mut open = OpenSample {
+                mailbox: self.mailbox.clone(),
+                request: Some(order.request.clone()),
+            };
+            let (reply, sampled) = oneshot::channel();
+            let message = Message::Mcp(McpMessage::Sample { order, reply });
+            let ended = || "the session has ended".to_owned();
+            self.mailbox.send(message).await.map_err(|_| ended())?;
+            let sampled = sampled.await;
+            open.request = None;
+            sampled.map_err(|_| ended())?
         }
         .boxed()
     }

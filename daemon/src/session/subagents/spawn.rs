@@ -25,8 +25,11 @@ use super::child::ChildSession;
 use super::children::{Children, Starting};
 use super::roster::RosterLookup;
 use super::tree::Tree;
+use crate::mcp::McpLookup;
 use crate::services::Services;
 use crate::session::actor::Actor;
+use crate::session::effects::Reporter;
+use crate::session::mcp::lookup::look;
 use crate::session::registry::Sessions;
 use crate::session::{Message, SessionHandle};
 use crate::subagent::child::{Child, RunLink};
@@ -49,6 +52,8 @@ pub(in crate::session) struct ParentAtStart {
     options: SessionOptions,
     route: Route,
     roster_lookup: Option<RosterLookup>,
+    /// Looks for the servers of the session, if nobody has done so yet.
+    server_lookup: Option<(McpLookup, Reporter)>,
     _starting: Starting,
 }
 
@@ -145,8 +150,19 @@ impl Actor {
             options: state.options.clone(),
             route: self.route(),
             roster_lookup: self.roster_lookup(),
+            server_lookup: self.first_server_lookup(),
             _starting: starting,
         }
+    }
+}
+
+impl Actor {
+    /// Returns a lookup of the servers of the session, unless a message has looked for them already.
+    fn first_server_lookup(&self) -> Option<(McpLookup, Reporter)> {
+        if self.mcp.cell.was_looked_up() {
+            return None;
+        }
+        Some((self.mcp_lookup()?, self.reporter()))
     }
 }
 
@@ -178,6 +194,9 @@ impl ParentSession for Parent {
             if let (AskedBy::Person, Some(lookup)) = (asked_by, at.roster_lookup.take()) {
                 lookup.run().await;
                 at.snapshot.roster = parts.roster.get();
+            }
+            if let Some((lookup, reporter)) = at.server_lookup.take() {
+                look(lookup, &reporter).await;
             }
             let spawner: Arc<dyn ChildSpawner> = Arc::new(SessionSpawner { parts, at });
             Ok(spawner)

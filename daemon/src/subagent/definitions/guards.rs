@@ -8,7 +8,7 @@ use crate::discovery::agents::{AgentDefinition, AgentOrigin};
 use crate::discovery::hooks::{
     GuardRecord, HookDefinition, HookOrigin, HookSource, LocalHttp, of_agent,
 };
-use crate::trust::{AgentGuard, shell_word};
+use crate::trust::{ACCEPT, AgentGuard, shell_word};
 
 /// The hooks of one agent.
 #[derive(Debug, Clone)]
@@ -38,6 +38,11 @@ impl Roster {
         &self.hook_problems
     }
 
+    /// Returns the guards that the user's own agents have.
+    pub fn own_guards(&self) -> &[GuardRecord] {
+        &self.own_guards
+    }
+
     /// Reads the hooks of all agents that were found.
     pub(super) fn read_hooks(&mut self, input: &RosterInput) {
         let cwd = input.projects.first();
@@ -53,7 +58,9 @@ impl Roster {
         for agent in &self.agents {
             let has_to_have = wanted.iter().filter(|it| it.is_for(agent));
             let has_to_have: Vec<&AgentGuard> = has_to_have.collect();
-            if agent.hooks.is_none() && has_to_have.is_empty() {
+            let had = input.own_guards.iter().filter(|it| was_of(it, agent));
+            let had: Vec<&GuardRecord> = had.collect();
+            if agent.hooks.is_none() && has_to_have.is_empty() && had.is_empty() {
                 continue;
             }
             let mut own = of_agent(agent, LocalHttp::Refused, &root);
@@ -80,6 +87,18 @@ impl Roster {
                 let source = HookSource::of_folder(HookOrigin::Project, &guard.folder);
                 hooks.extend(guard.record.stand_in(source));
             }
+            if agent.origin == AgentOrigin::User {
+                let own = hooks.iter().filter(|hook| !hook.missing);
+                let own = own.filter_map(|hook| GuardRecord::of_own_agent(hook, &agent.name));
+                self.own_guards.extend(own);
+            }
+            for guard in had {
+                if hooks.iter().any(|hook| hook.hash == guard.hash) {
+                    continue;
+                }
+                self.hook_problems.push(missed_by_own(guard, agent));
+                hooks.extend(guard.stand_in(HookSource::own(HookOrigin::User)));
+            }
             if !hooks.is_empty() {
                 self.hooks.push(AgentHooks {
                     agent: agent.name.clone(),
@@ -88,6 +107,32 @@ impl Roster {
             }
         }
         self.problems.extend(self.hook_problems.iter().cloned());
+    }
+}
+
+/// Whether an agent of the user had this guard. Another definition of that name counts if the one that had
+/// the guard is gone.
+fn was_of(guard: &GuardRecord, agent: &AgentDefinition) -> bool {
+    let name = guard.agent.as_deref().unwrap_or_default();
+    let is_own = match agent.origin {
+        AgentOrigin::User => true,
+        AgentOrigin::Client => false,
+        AgentOrigin::Project | AgentOrigin::Plugin | AgentOrigin::BuiltIn => !guard.file.exists(),
+    };
+    is_own && is_same(name, &agent.name)
+}
+
+/// Says that a guard of the user's own agent is missing.
+fn missed_by_own(guard: &GuardRecord, agent: &AgentDefinition) -> Problem {
+    let what = format!(
+        "your guard {} of the agent `{}` was changed, moved, deleted or turned off since loopd last used it; \
+         a person is asked about what it guards, until you say that this is how you want it: {ACCEPT}",
+        guard.shown(),
+        agent.name
+    );
+    Problem {
+        line: Some(guard.line),
+        ..Problem::new(&guard.file, what)
     }
 }
 

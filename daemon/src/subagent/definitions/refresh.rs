@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::{ProjectTrust, Roster, RosterInput};
 use crate::discovery::Host;
+use crate::trust;
 
 /// The agents that may be started, as the last message found them.
 #[derive(Clone, Default)]
@@ -75,9 +76,14 @@ impl RosterRefresh {
             // Also if there are no agents now: a folder may be trusted with the guards of some.
             input.trust = self.trust().await;
         }
+        if input.has_folders() {
+            input.own_guards = trust::own_agent_guards(self.store.as_ref()).await;
+        }
+        let known = input.own_guards.clone();
         let Some(mut found) = look(input).await else {
             return Vec::new();
         };
+        trust::remember_agent_guards(self.store.as_ref(), &known, found.own_guards()).await;
         let tools: Vec<&str> = self.tools.iter().map(String::as_str).collect();
         found.check_tools(&tools);
         let found = Arc::new(found);

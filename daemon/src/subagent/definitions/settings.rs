@@ -33,6 +33,10 @@ pub struct AgentSettings {
     /// do so for ever.
     #[serde(deserialize_with = "fleet_todos")]
     pub max_fleet_todos: u32,
+    /// How many runs notifications start between two messages. Each may start agents, whose ends are
+    /// notifications; without a bound a session could go on for ever while nobody types.
+    #[serde(deserialize_with = "wakes")]
+    pub max_wakes: u32,
     /// Whether a call without an agent continues a copy of the caller's conversation.
     pub fork: bool,
     /// Whether agents wait for further messages after they have answered.
@@ -52,6 +56,7 @@ impl Default for AgentSettings {
             max_depth: 6,
             max_concurrent: cores.clamp(4, CONCURRENT.1),
             max_fleet_todos: 1_000,
+            max_wakes: 100,
             fork: false,
             multi_turn: true,
             models: BTreeMap::new(),
@@ -82,6 +87,10 @@ fn concurrent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Erro
 }
 
 fn fleet_todos<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    within(deserializer, FLEET_TODOS)
+}
+
+fn wakes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     within(deserializer, FLEET_TODOS)
 }
 

@@ -34,7 +34,11 @@ fn tools_are_listed_in_the_order_models_know() {
         "task_complete",
     ];
     assert_eq!(catalog.names(), expected);
-    let specs: Vec<String> = catalog.specs().into_iter().map(|spec| spec.name).collect();
+    let specs: Vec<String> = catalog
+        .specs()
+        .into_iter()
+        .map(|spec| spec.name.clone())
+        .collect();
     assert_eq!(specs, expected);
     for name in expected {
         assert_eq!(catalog.get(name).unwrap().name(), name);

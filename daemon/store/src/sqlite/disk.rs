@@ -7,7 +7,7 @@ mod footprint;
 
 use std::fs::OpenOptions;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loopd_proto::home_paths::{FileId, file_id};
 use rusqlite::config::DbConfig;
@@ -340,7 +340,20 @@ fn connect(location: &Location, missing: Missing, steps: Steps) -> Result<Connec
     }
     connection.execute_batch(WRITER_SETTINGS).map_err(name)?;
     migrate::migrate(&mut connection, schema, steps).map_err(refuse)?;
+    if let (Location::File(path), Missing::Create) = (location, missing)
+        && let Err(error) = create_private(&mark_of(path))
+    {
+        tracing::warn!(%error, "an emptied database will not be told from a new one");
+    }
     Ok(connection)
+}
+
+/// The file beside a database which says that the database was in use. An empty database beside it was
+/// emptied.
+fn mark_of(path: &Path) -> PathBuf {
+    let mut mark = path.as_os_str().to_owned();
+    mark.push("-made");
+    mark.into()
 }
 
 /// Fails if a database that was in use is empty now. SQLite would take it for a new one, and delete
@@ -354,7 +367,7 @@ fn check_not_empty(location: &Location) -> Result<(), Failure> {
     }
 }
 
-/// Fails if a database is empty but for its write-ahead log: that was not the store.
+/// Fails if a database is empty that was in use, or that has a write-ahead log: that was not the store.
 fn check_not_emptied(path: &Path) -> Result<(), Failure> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -362,6 +375,11 @@ fn check_not_emptied(path: &Path) -> Result<(), Failure> {
     let has_log = length(Path::new(&log)).is_some_and(|length| length > 0);
     if length(path) == Some(0) && has_log {
         let what = "the file is empty, but its write-ahead log is not";
+        return Err(Failure::Unreadable(what.to_owned()));
+    }
+    if length(path) == Some(0) && mark_of(path).exists() {
+        let what = "the file is empty, although it was in use; put back a copy of it, or delete it to begin \
+                    without the sessions that it had";
         return Err(Failure::Unreadable(what.to_owned()));
     }
     Ok(())

@@ -33,6 +33,7 @@ pub(crate) struct Given {
     pub(super) can_switch_model: bool,
     pub(super) fallback_models: Vec<String>,
     pub(super) longest_wait: u64,
+    pub(super) most_wakes: u32,
 }
 
 impl Given {
@@ -62,6 +63,12 @@ impl Given {
     /// The same in a daemon whose turns wait so many seconds for a provider.
     pub(crate) fn waiting_up_to(mut self, seconds: u64) -> Self {
         self.longest_wait = seconds;
+        self
+    }
+
+    /// The same in a daemon where notifications start so many runs between two messages.
+    pub(crate) fn waking_up_to(mut self, runs: u32) -> Self {
+        self.most_wakes = runs;
         self
     }
 
@@ -151,6 +158,7 @@ pub(crate) fn nothing() -> Given {
         can_switch_model: false,
         fallback_models: Vec::new(),
         longest_wait: 0,
+        most_wakes: 100,
     }
 }
 

@@ -54,7 +54,7 @@ fn outcome(
         return "refused";
     }
     let granted = Grant::by_rules(permissions, "/work", Some(request));
-    match weigh(granted, claim, PLAN) {
+    match weigh(granted, claim, permissions, PLAN) {
         Ok(_) => "runs",
         Err(NotGranted {
             verdict: Verdict::Deny(_),
@@ -76,10 +76,33 @@ fn rules_that_allow_everything_do_not_lift_plan_mode() {
         (tool(), ToolClaim::Nothing, "asks"),
         (tool(), ToolClaim::ReadOnly, "runs"),
         (mcp(false), ToolClaim::Nothing, "asks"),
-        (mcp(true), ToolClaim::Nothing, "runs"),
+        // What a server says of itself is no reason to let it run.
+        (mcp(true), ToolClaim::Nothing, "asks"),
     ];
     for (request, claim, expected) in table {
         assert_eq!(allowed(request.clone(), claim), expected, "{request:?}");
+    }
+}
+
+#[test]
+fn what_a_server_says_counts_if_a_rule_names_it() {
+    let with = |argument: Option<&str>| Permissions {
+        approved: vec![loopd_proto::permission::PermissionRule {
+            kind: "mcp".to_owned(),
+            argument: argument.map(str::to_owned),
+        }],
+        ..Permissions::default()
+    };
+    let table = [
+        (with(Some("s")), true, "runs"),
+        (with(Some("s/t")), true, "runs"),
+        (with(Some("s")), false, "asks"),
+        (with(Some("s/other")), true, "asks"),
+        (with(None), true, "asks"),
+    ];
+    for (permissions, read_only, expected) in table {
+        let found = outcome(&permissions, mcp(read_only), ToolClaim::Nothing);
+        assert_eq!(found, expected, "{permissions:?} {read_only}");
     }
 }
 

@@ -1,7 +1,11 @@
 //! What is asked about in the place of a rule that is not understood.
 
-use loopd_proto::permission::PermissionRule;
+use std::collections::BTreeSet;
 
+use loopd_proto::permission::PermissionRule;
+use loopd_proto::visible::visible;
+
+use super::super::odd_rule::without_quotes;
 use super::subject::Subject;
 use super::{RuleBase, check_denied, path_pattern, place};
 
@@ -40,6 +44,7 @@ fn rule_for_all(subject: &Subject) -> PermissionRule {
 /// Returns rules for the programs that the words begin with, each with the plain words after it.
 fn commands(about: &str) -> Option<Vec<PermissionRule>> {
     let about = about.strip_suffix(":*").unwrap_or(about);
+    let about = without_quotes(about);
     let pieces = about.split(['|', '&', ';', ',']);
     let pieces = pieces.map(str::trim).filter(|piece| !piece.is_empty());
     let rules: Option<Vec<PermissionRule>> = pieces.map(command).collect();
@@ -56,9 +61,19 @@ fn command(piece: &str) -> Option<PermissionRule> {
     (!words.is_empty() && check_denied(&rule).is_ok()).then_some(rule)
 }
 
-/// Returns rules for the folders before the patterns of a path, or for each of several paths.
+/// Returns rules for the folders before the patterns of a path, or for each of several paths. A path with
+/// quotes or a comma is meant with or without them.
 fn paths(kind: &str, about: &str, base: RuleBase<'_>) -> Option<Vec<PermissionRule>> {
-    let each = about.split(", ").map(str::trim);
+    if about.contains("://") || visible(about) != about {
+        return None;
+    }
+    let between = if about.contains('{') { ", " } else { "," };
+    let parts = about.split(between).map(str::trim);
+    let plain = parts.clone().map(without_quotes);
+    // Nobody writes a name with a comma and a blank.
+    let whole = Some(about).filter(|about| !about.contains(", "));
+    let each: BTreeSet<&str> = parts.chain(plain).chain(whole).collect();
+    let each = each.into_iter().filter(|path| !path.is_empty());
     let each = each.map(|path| {
         let argument = place(path, base).ok().or_else(|| {
             let folder = path_pattern::folder_before(path)?;

@@ -20,6 +20,10 @@ pub enum RuleError {
     Empty,
     #[error("a quote is not closed; close it, or leave the quotes out")]
     Quote,
+    #[error("the quotes make one word of it, and no program has that name; leave them out")]
+    QuotedProgram,
+    #[error("a comma parts nothing in a rule; write a rule of its own for each command")]
+    Several,
     #[error(
         "`{0}` means something to the shell, and a rule names one command in plain words; quote it if it is meant literally, and write a rule of its own for each command"
     )]
@@ -53,7 +57,14 @@ impl Rule {
         if program.contains('=') {
             return Err(RuleError::Assignment);
         }
+        if program.contains(char::is_whitespace) && !program.contains('/') {
+            return Err(RuleError::QuotedProgram);
+        }
         let words: Vec<String> = words.collect();
+        // `-Wl,-x` is one word, `rm -rf, curl` are two commands.
+        if program.contains(',') || words.iter().any(|word| word.ends_with(',')) {
+            return Err(RuleError::Several);
+        }
         let is_pattern = |word: &String| {
             let star = word.starts_with('-').then_some('*');
             word.chars()

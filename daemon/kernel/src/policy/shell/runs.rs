@@ -38,6 +38,10 @@ pub(crate) struct Runs {
     redirected: Vec<Word>,
     /// Words after redirections that read.
     opened: Vec<Word>,
+    /// The values of variables that the line sets.
+    assigned: Vec<Word>,
+    /// The texts of the line that programs read as their input.
+    fed: Vec<Word>,
     commands: usize,
     effort: usize,
     /// The classes of programs that were looked up before.
@@ -88,6 +92,16 @@ impl Runs {
     /// Returns the words after redirections that read.
     pub(crate) fn opened(&self) -> &[Word] {
         &self.opened
+    }
+
+    /// Returns the values of variables that the line sets.
+    pub(crate) fn assigned(&self) -> &[Word] {
+        &self.assigned
+    }
+
+    /// Returns the texts of the line that programs read as their input.
+    pub(crate) fn fed(&self) -> &[Word] {
+        &self.fed
     }
 
     /// Reads a text that a shell executes.
@@ -143,6 +157,7 @@ impl Runs {
     }
 
     fn assignment(&mut self, assignment: &Assignment, depth: usize) {
+        self.assigned.push(assignment.value.clone());
         if program::is_settings(&assignment.name) {
             self.anything = true;
         } else if program::is_run_by_others(&assignment.name) {
@@ -156,6 +171,9 @@ impl Runs {
     }
 
     fn command(&mut self, command: &Simple, certainty: Certainty, depth: usize) {
+        if let Input::Text(text) = &command.input {
+            self.fed.push(text.clone());
+        }
         self.words(&command.words, &command.input, certainty, depth);
     }
 

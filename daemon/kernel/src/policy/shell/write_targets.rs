@@ -37,6 +37,15 @@ const SEARCHERS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg"];
 /// Files that are written to without changing anything on the disk.
 const NOWHERE: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "-"];
 
+/// Programs that write to files which they name in places that are not known here: of these, every word
+/// that is made when the line runs may be such a file.
+#[rustfmt::skip]
+const OUTPUT_PROGRAMS: &[&str] = &[
+    "7z", "7za", "ar", "awk", "bsdtar", "bunzip2", "cc", "clang", "convert", "cpio", "csplit", "curl", "ed", "ex", "ffmpeg", "g++", "gawk", "gcc", "iconv",
+    "install", "jar", "ld", "logrotate", "magick", "mktemp", "nano", "objcopy", "openssl", "pandoc", "patch", "pax", "perl", "rename", "ruby", "rustc",
+    "script", "sed", "sort", "split", "sqlite3", "strip", "tar", "tic", "uniq", "unrar", "unzip", "uudecode", "vi", "vim", "wget", "xxd", "zip", "zstd",
+];
+
 /// Options of any program whose value is a file that it writes.
 const OUTPUT_OPTIONS: &[&str] = &[
     "-o",
@@ -68,6 +77,8 @@ pub(crate) struct WriteTargets {
     pub is_relative: bool,
     /// Whether the line may write to what is not in its text.
     pub is_unclear: bool,
+    /// Whether the line has `..` in it, so that a gap may lead up again.
+    pub leads_up: bool,
 }
 
 impl WriteTargets {
@@ -103,6 +114,7 @@ impl WriteTargets {
         }
         let runs = Runs::of(text);
         self.is_unclear |= runs.anything;
+        self.leads_up |= text.contains("..");
         self.directories.read(text, &runs);
         for word in runs.redirected() {
             self.write_surely(word);
@@ -135,6 +147,10 @@ impl WriteTargets {
         }
         for word in outputs(arguments) {
             self.write(&word);
+        }
+        if OUTPUT_PROGRAMS.contains(&name) {
+            let made = arguments.iter().filter(|word| word.is_computed());
+            self.computed.extend(made.flat_map(values));
         }
         let operands: Vec<&Word> = operands(arguments);
         if WRITERS.contains(&name) || name == "mv" {
@@ -294,6 +310,22 @@ fn outputs(arguments: &[Word]) -> Vec<Word> {
         }
     }
     found
+}
+
+/// Returns what a word may name: itself, the value of an option in it, or of an assignment.
+fn values(word: &Word) -> Vec<Word> {
+    let prefix = word.prefix();
+    let mut starts = vec![""];
+    if let Some(end) = prefix.find('=') {
+        starts.extend(prefix.get(..=end));
+    } else if prefix.starts_with('-') && !prefix.starts_with("--") {
+        starts.extend((2..=prefix.len()).filter_map(|end| prefix.get(..end)));
+    }
+    let values = starts.into_iter().filter_map(|start| match start {
+        "" => Some(word.clone()),
+        start => word.without_prefix(start),
+    });
+    values.collect()
 }
 
 /// Returns where a copying program writes to.

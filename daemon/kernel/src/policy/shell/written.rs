@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::composed;
 use super::looks;
+use super::renamed;
 use super::runs::Runs;
 use super::word::{Word, base_name};
 use super::written_by_git as git;
@@ -16,7 +17,7 @@ const BETWEEN: &str = "'\"`$(){}[]<>|&;,=:!#*?~^ \t\r\n";
 const MAX_NAMES: usize = 2_000;
 
 /// Options whose value names what is left alone.
-const EXCLUDING: &[&str] = &["--exclude", "--exclude-dir", "--exclude-from", "--ignore"];
+pub(super) const EXCLUDING: &[&str] = &["--exclude", "--exclude-dir", "--exclude-from", "--ignore"];
 
 /// Returns the names that a line may write to, or `None` if there are too many.
 pub(crate) fn names(text: &str) -> Option<BTreeSet<String>> {
@@ -35,6 +36,8 @@ pub(crate) fn names(text: &str) -> Option<BTreeSet<String>> {
         // The line may run text that was not read as a command.
         add(&mut names, &Word::literal(text));
     }
+    let earlier = renamed::earlier(&runs, &names, MAX_NAMES)?;
+    names.extend(earlier);
     (names.len() <= MAX_NAMES).then_some(names)
 }
 

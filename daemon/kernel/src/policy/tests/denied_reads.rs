@@ -95,6 +95,16 @@ fn a_command_that_names_what_may_not_be_read_is_denied() {
         "cd / && cat project/priv/key.txt",
         "cd .. && cat project/priv/key.txt",
         "ls -la priv",
+        "ENV=priv/key.txt sh -i",
+        "BASH_ENV=priv/key.txt bash -c true",
+        "env BASH_ENV=priv/key.txt bash -c true",
+        "export BASH_ENV=priv/key.txt; bash -c true",
+        "PYTHONPATH=a:priv python3 -c 'import key'",
+        "echo '#include \"priv/key.txt\"' | gcc -E -",
+        "printf '#include <priv/key.txt>' | cpp",
+        "cpp <<< '#include \"priv/key.txt\"'",
+        "gcc -E -include priv/key.txt a.c",
+        "git --work-tree=priv add .",
     ] {
         for permissions in [&rules(), &everything, &managed] {
             let verdict = judge(permissions, "/project", &shell_request(line));

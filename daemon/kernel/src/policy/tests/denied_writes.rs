@@ -131,6 +131,21 @@ fn a_command_whose_writes_are_not_known_is_asked_about() {
         "git checkout -- conf/key",
         "find conf/key -delete",
         "tee $f",
+        "sort -o \"$f\" a",
+        "sort -o conf/* a",
+        "sed -i s/a/b/ conf/*",
+        "perl -pi -e 1 \"$f\"",
+        "curl -o conf/$x https://a.b",
+        "curl -o$f https://a.b",
+        "wget -O \"$f\" https://a.b",
+        "openssl enc -in a -out $f",
+        "dd if=a of=$f",
+        "xxd -r a \"$f\"",
+        "split a \"$p\"",
+        "uniq a $f",
+        "gcc a.c -o$f",
+        "unzip -d \"$d\" a.zip",
+        "x=../conf; echo y > out/$x/key",
     ] {
         for permissions in [&rules(), &everything()] {
             let verdict = judge(permissions, "/project", &shell_request(line));

@@ -156,7 +156,14 @@ impl VendorReply for MessagesReply {
         let finish = match self.stop.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
             Some("refusal") => Finish::ContentFilter,
-            _ => Finish::Stop,
+            Some("end_turn" | "stop_sequence" | "tool_use" | "") | None => Finish::Stop,
+            Some(reason) => {
+                tracing::warn!(
+                    reason,
+                    "the provider gives a reason for the end that is not known"
+                );
+                Finish::Unknown
+            }
         };
         ModelReply {
             turn,

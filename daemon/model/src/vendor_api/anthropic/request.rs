@@ -37,7 +37,10 @@ pub(super) fn body(
         messages(&request.messages, citations).into(),
     );
     if !request.tools.is_empty() {
-        document.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        document.insert(
+            "tools".to_owned(),
+            request.tools.iter().map(|spec| tool(spec)).collect(),
+        );
     }
     if request.forbids_tools() {
         document.insert("tool_choice".to_owned(), json!({ "type": "none" }));

@@ -121,6 +121,13 @@ impl VendorReply for ChatReply {
             match choice.finish.as_deref() {
                 Some("length" | "max_tokens") => finish = Finish::Length,
                 Some("content_filter") if finish == Finish::Stop => finish = Finish::ContentFilter,
+                Some(reason) if finish == Finish::Stop && !is_usual(reason) => {
+                    tracing::warn!(
+                        reason,
+                        "the provider gives a reason for the end that is not known"
+                    );
+                    finish = Finish::Unknown;
+                }
                 _ => {}
             }
         }
@@ -182,6 +189,28 @@ impl ChatReply {
             choice.finish = wire.finish_reason;
         }
     }
+}
+
+/// Whether a reason says that an answer is complete. Servers that speak this format have words of their own.
+fn is_usual(reason: &str) -> bool {
+    let usual = [
+        "",
+        "stop",
+        "tool_calls",
+        "tool_call",
+        "tool_use",
+        "function_call",
+        "content_filter",
+        "end_turn",
+        "stop_sequence",
+        "eos",
+        "eos_token",
+        "end",
+        "done",
+        "complete",
+        "completed",
+    ];
+    usual.contains(&reason.to_ascii_lowercase().as_str())
 }
 
 /// Reads content that is a text or a list of parts.

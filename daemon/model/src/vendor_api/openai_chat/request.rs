@@ -36,7 +36,7 @@ pub(super) fn body(
             .iter()
             .map(|message| SentMessage { message, flavor })
             .collect(),
-        tools: request.tools.iter().map(SentTool).collect(),
+        tools: request.tools.iter().map(|spec| SentTool(spec)).collect(),
         tool_choice: request.forbids_tools().then_some("none"),
         reasoning_effort: request.reasoning_effort.as_deref(),
         max_tokens: match limit {

@@ -186,7 +186,14 @@ impl ResponsesReply {
             (Some("cancelled"), _) => return Err(ProviderError::Cancelled),
             (_, Some("content_filter")) => Finish::ContentFilter,
             (Some("incomplete"), _) | (_, Some(_)) => Finish::Length,
-            (_, None) => Finish::Stop,
+            (Some("completed" | "") | None, None) => Finish::Stop,
+            (Some(status), None) => {
+                tracing::warn!(
+                    status,
+                    "the provider gives a status at the end that is not known"
+                );
+                Finish::Unknown
+            }
         };
         Ok(())
     }

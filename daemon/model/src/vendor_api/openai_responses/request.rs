@@ -31,7 +31,10 @@ pub(super) fn body(
         request.messages.iter().flat_map(items).collect(),
     );
     if !request.tools.is_empty() {
-        document.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        document.insert(
+            "tools".to_owned(),
+            request.tools.iter().map(|spec| tool(spec)).collect(),
+        );
     }
     if request.forbids_tools() {
         document.insert("tool_choice".to_owned(), "none".into());

@@ -8,16 +8,13 @@ use loopd_proto::run_scope::{CommandRun, RunLimits};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
-use crate::subagent::{RunEnd, RunEnding, RunFailure, SubagentOrder};
-use loopd_kernel::command::Command;
+use crate::subagent::{RunEnd, RunFailure, SubagentOrder};
 
 /// A command that runs in a sub-agent.
 pub(super) struct SubagentCommand<'a> {
     pub(super) session: &'a SessionHandle,
     /// The name of the command, without its slash.
     pub(super) name: &'a str,
-    /// What the person typed.
-    pub(super) shown: String,
 }
 
 /// Returns a new run of a command.
@@ -37,10 +34,7 @@ impl SubagentCommand<'_> {
     /// Starts the sub-agent and waits for its answer, unless it works in the background.
     pub(super) async fn run(self, order: SubagentOrder) -> Result<Invoked, RpcError> {
         let name = self.name;
-        let (agents, shells) = self
-            .session
-            .view(|view| (view.agents.clone(), view.shells.clone()))
-            .await?;
+        let agents = self.session.view(|view| view.agents.clone()).await?;
         let started = agents.start(order).await;
         let started = started.map_err(|error| self.failed(error))?;
         let id = started.id.clone();
@@ -53,28 +47,8 @@ impl SubagentCommand<'_> {
                 begun: Some(BegunWork::Agent),
             });
         }
-        let (session, run, shown) = (
-            self.session.clone(),
-            started.run.clone(),
-            self.shown.clone(),
-        );
-        let (reply, answered) = tokio::sync::oneshot::channel();
-        // The conversation gets the answer also if the person does not wait for it.
-        shells.spawn_for_session(async move {
-            let ending = run.end().await;
-            let noted = Command::HooksNoted {
-                context: vec![told_to_model(&shown, &ending)],
-                ended: Vec::new(),
-            };
-            if let Err(error) = session.command(noted).await {
-                tracing::debug!(session = %session.id(), %error, "the answer of a command is not in the conversation");
-            }
-            // The send fails if nobody waits any more.
-            reply.send(ending).ok();
-        });
-        let ending = answered
-            .await
-            .map_err(|_| self.failed("the session has ended"))?;
+        // The conversation gets the answer in one with the end of the task, also if nobody waits here.
+        let ending = started.run.end().await;
         match ending.end {
             RunEnd::Answered => Ok(Invoked::Text {
                 text: ending.response.unwrap_or_default(),
@@ -89,15 +63,4 @@ impl SubagentCommand<'_> {
             RunEnd::Cancelled => Err(RpcError::Failed(format!("/{name} was stopped"))),
         }
     }
-}
-
-/// Tells the model of the conversation what a command answered that ran beside it.
-fn told_to_model(command: &str, ending: &RunEnding) -> String {
-    let end = match &ending.end {
-        RunEnd::Answered => "answered".to_owned(),
-        RunEnd::Failed(why) => format!("failed ({why}); it said"),
-        RunEnd::Cancelled => "was stopped; it said".to_owned(),
-    };
-    let said = ending.response.as_deref().unwrap_or("nothing");
-    format!("The user ran {command}, which worked in a sub-agent and {end}:\n\n{said}")
 }

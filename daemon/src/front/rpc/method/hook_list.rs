@@ -13,13 +13,16 @@ use super::discover::{host, look, places, shown};
 use super::discovery_problems::describe;
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
-use crate::discovery::hooks::{self, HookAction, HookOrigin, HookPlaces, UserHookPlaces};
+use crate::discovery::hooks::{
+    self, GuardRecord, HookAction, HookOrigin, HookPlaces, UserHookPlaces,
+};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::hook_times::HookTimes;
-use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
+use crate::subagent::definitions::{self, ProjectTrust, Roster, RosterInput};
 use crate::trust::{
-    ACCEPT, GatedHook, GatedHooks, HookState, accept_own, hold_above, load_hooks, project_root,
+    ACCEPT, AcceptedGuards, GatedHook, GatedHooks, HookState, accept_agent_guards, accept_own,
+    hold_above, load_hooks, own_agent_guards, project_root,
 };
 
 pub(super) async fn list(context: Context, params: HookListParams) -> Result<HookList, RpcError> {
@@ -44,8 +47,8 @@ pub(super) async fn load(context: &Context, cwd: &Path) -> GatedHooks {
     load_hooks(store, places, Vec::new()).await
 }
 
-/// Adds the hooks of agents that sessions in this directory may start or work as.
-async fn add_agents(context: &Context, cwd: &Path, found: &mut GatedHooks) -> Result<(), RpcError> {
+/// Returns the agents that sessions in this directory may start or work as.
+async fn roster(context: &Context, cwd: &Path) -> Result<Roster, RpcError> {
     let store = context.app.services.store.as_ref();
     let trust = ProjectTrust::read(store, cwd).await?;
     let options = SessionOptions {
@@ -54,7 +57,13 @@ async fn add_agents(context: &Context, cwd: &Path, found: &mut GatedHooks) -> Re
     };
     let mut agents = RosterInput::of_session(&options, cwd, host(context), trust);
     agents.plugins.extend(context.connection.launch().plugins());
-    let roster = look(move || definitions::load(&agents)).await?;
+    agents.own_guards = own_agent_guards(store).await;
+    look(move || definitions::load(&agents)).await
+}
+
+/// Adds the hooks of agents that sessions in this directory may start or work as.
+async fn add_agents(context: &Context, cwd: &Path, found: &mut GatedHooks) -> Result<(), RpcError> {
+    let roster = roster(context, cwd).await?;
     for own in roster.hooks() {
         found.hooks.extend(own.hooks.iter().map(|hook| GatedHook {
             hook: hook.clone(),
@@ -82,17 +91,29 @@ pub(super) async fn accept(
     let user = places.user.clone();
     let hooks = look(move || hooks::load(&places)).await?;
     let store = context.app.services.store.as_ref();
-    let given_up = accept_own(store, &hooks, &user).await?;
+    let AcceptedGuards {
+        mut given_up,
+        mut added,
+        switches,
+    } = accept_own(store, &hooks, &user).await?;
+    let agents = roster(&context, &cwd).await?;
+    let of_agents = accept_agent_guards(store, agents.own_guards()).await?;
+    given_up.extend(of_agents.given_up);
+    added.extend(of_agents.added);
     Ok(HooksAccepted {
-        given_up: given_up
-            .iter()
-            .map(|guard| FileProblem {
-                file: shown(&guard.file),
-                line: Some(guard.line),
-                message: guard.shown(),
-            })
-            .collect(),
+        given_up: given_up.iter().map(placed).collect(),
+        added: added.iter().map(placed).collect(),
+        turned_off_by: switches.iter().map(|file| shown(file)).collect(),
     })
+}
+
+/// Names a guard with its place.
+fn placed(guard: &GuardRecord) -> FileProblem {
+    FileProblem {
+        file: shown(&guard.file),
+        line: Some(guard.line),
+        message: guard.shown(),
+    }
 }
 
 fn places_of(context: &Context, cwd: &Path) -> HookPlaces {
@@ -181,6 +202,10 @@ fn listed(gated: &GatedHook, times: &HookTimes) -> ListedHook {
             let why = hook.unusable.as_ref();
             let why =
                 why.map(|why| format!("it cannot be used, and what it guards is denied: {why}"));
+            let is_new = hook.is_new.then(|| {
+                format!("it is new, and what it allows does not count; if it is yours: {ACCEPT}")
+            });
+            let why = why.or(is_new);
             (ListedHookState::Runs, why)
         }
         HookState::NotTrusted { changed } => {

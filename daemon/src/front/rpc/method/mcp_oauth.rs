@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use loopd_mcp::Server;
 use loopd_mcp::config::Transport;
-use loopd_proto::id::SessionId;
+use loopd_proto::id::{RequestId, SessionId};
 use loopd_proto::params::mcp::{
     CancelSamplingParams, LoggedOut, LoginEnded, LoginParams, LoginStarted, LoginStatus,
     LoginWaitParams, OauthAnswer, OauthAnswerParams, SamplingAction, SamplingCancelled,
@@ -19,6 +19,8 @@ use crate::front::rpc::error::RpcError;
 use crate::logins::{Begun, LoginOptions, LoginOutcome, ServerLogin};
 use crate::mcp::{LaunchWeb, LookupMode};
 use crate::session::SessionHandle;
+use crate::session::mcp::sampling::SampleOrder;
+use serde_json::Value;
 
 /// How long one question about a login waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -152,10 +154,23 @@ pub(super) async fn sample(
 ) -> Result<SamplingResult, RpcError> {
     let of = SessionServers::look(&context, &params.session_id, LookupMode::Look).await?;
     of.server(&params.server_name)?;
-    Ok(SamplingResult {
-        action: SamplingAction::Failure,
-        result: None,
-        error: Some("sampling is not offered: this daemon lets no server use its model".to_owned()),
+    let order = SampleOrder {
+        request: RequestId::from(context.app.services.clock.id()),
+        server: params.server_name,
+        params: Value::Object(params.request),
+    };
+    let sampled = of.session.sample(order).await?;
+    Ok(match sampled {
+        Ok(result) => SamplingResult {
+            action: SamplingAction::Success,
+            result: Some(result),
+            error: None,
+        },
+        Err(why) => SamplingResult {
+            action: SamplingAction::Failure,
+            result: None,
+            error: Some(why),
+        },
     })
 }
 

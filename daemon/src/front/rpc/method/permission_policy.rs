@@ -15,6 +15,7 @@ use crate::front::rpc::error::RpcError;
 use crate::front::rpc::limit;
 use crate::session::SessionHandle;
 use loopd_kernel::command::{Command, PermissionChange, PermissionsPatch, RuleRemoval, RuleSet};
+use loopd_kernel::policy::odd_rule::{OddRule, oddity};
 use loopd_kernel::policy::{check_denied, check_kind, managed};
 
 /// Changes the permissions of a session; the session decides whether the change is allowed.
@@ -100,13 +101,58 @@ fn absolute(rule: &mut PermissionRule, cwd: &str, user: Option<&str>) -> Result<
     Ok(())
 }
 
-/// Refuses rules of an unknown kind, which would do nothing. The case of letters does not matter.
-fn check_kinds(member: &str, rules: &mut [PermissionRule]) -> Result<(), RpcError> {
+/// Refuses rules that would do nothing: those of an unknown kind, and those that match nothing of what they
+/// seem to be about. The case of letters in the kind and blanks around the argument do not matter.
+async fn check(
+    context: &Context,
+    session: &SessionHandle,
+    member: &str,
+    rules: &mut [PermissionRule],
+) -> Result<(), RpcError> {
     limit::rules(member, rules)?;
     for (at, rule) in rules.iter_mut().enumerate() {
         rule.kind = rule.kind.to_ascii_lowercase();
         check_kind(rule)
             .map_err(|why| RpcError::InvalidParams(format!("{member}[{at}].kind: {why}")))?;
+        let Some(argument) = rule.argument.as_deref().map(str::trim) else {
+            continue;
+        };
+        let argument = argument.to_owned();
+        let refused = match oddity(&rule.kind, &argument) {
+            Some(OddRule::OddName(_)) if exists(context, session, &argument).await? => None,
+            Some(odd) => Some(odd.why()),
+            None => None,
+        };
+        if let Some(why) = refused {
+            return Err(RpcError::InvalidParams(format!(
+                "{member}[{at}]: `{argument}` {why}"
+            )));
+        }
+        rule.argument = Some(argument);
+    }
+    Ok(())
+}
+
+/// Whether there is a file with exactly this name.
+async fn exists(context: &Context, session: &SessionHandle, path: &str) -> Result<bool, RpcError> {
+    let cwd = session.view(|view| view.state.cwd.clone()).await?;
+    let launch = context.connection.launch();
+    let Ok(path) = managed::place(path, &cwd, launch.variable("HOME")) else {
+        return Ok(false);
+    };
+    Ok(tokio::fs::symlink_metadata(path).await.is_ok())
+}
+
+/// Refuses deny rules about commands that cannot be understood.
+fn check_commands(member: &str, rules: &[PermissionRule]) -> Result<(), RpcError> {
+    for rule in rules {
+        check_denied(rule).map_err(|error| {
+            let argument = rule.argument.as_deref().unwrap_or_default();
+            RpcError::InvalidParams(format!(
+                "{member}: the rule {}({argument}) cannot be understood: {error}",
+                rule.kind
+            ))
+        })?;
     }
     Ok(())
 }
@@ -118,17 +164,9 @@ pub(super) async fn configure(
     let session = context.session(&params.session_id)?;
     let mut params = params;
     if let Some(rules) = &mut params.rules {
-        check_kinds("rules.denied", &mut rules.denied)?;
-        check_kinds("rules.approved", &mut rules.approved)?;
-        for rule in &rules.denied {
-            check_denied(rule).map_err(|error| {
-                let argument = rule.argument.as_deref().unwrap_or_default();
-                RpcError::InvalidParams(format!(
-                    "rules.denied: the rule {}({argument}) cannot be understood: {error}",
-                    rule.kind
-                ))
-            })?;
-        }
+        check(&context, &session, "rules.denied", &mut rules.denied).await?;
+        check(&context, &session, "rules.approved", &mut rules.approved).await?;
+        check_commands("rules.denied", &rules.denied)?;
         let denied = std::mem::take(&mut rules.denied);
         rules.denied = placed(&context, &session, "rules.denied", denied).await?;
         let approved = std::mem::take(&mut rules.approved);
@@ -182,8 +220,9 @@ pub(super) async fn modify_rules(
         ));
     }
     let mut params = params;
-    check_kinds("add", &mut params.add)?;
-    check_kinds("loopdDeny", &mut params.deny)?;
+    check(&context, &session, "add", &mut params.add).await?;
+    check(&context, &session, "loopdDeny", &mut params.deny).await?;
+    check_commands("loopdDeny", &params.deny)?;
     // What is denied comes first, so that nothing runs in between.
     let deny = placed(&context, &session, "loopdDeny", params.deny).await?;
     if !deny.is_empty() {

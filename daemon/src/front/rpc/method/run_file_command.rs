@@ -316,7 +316,6 @@ impl FileCall<'_> {
         SubagentCommand {
             session: self.session,
             name: &command.name,
-            shown: self.shown(),
         }
         .run(order)
         .await

@@ -96,7 +96,7 @@ impl SkillCommand {
             let waits = mode != Mode::Autopilot;
             let order = SubagentOrder {
                 model: model.clone(),
-                description: typed.clone(),
+                description: typed,
                 tools: definition.allowed_tools.clone(),
                 execution: Some(if waits {
                     Execution::Sync
@@ -110,7 +110,6 @@ impl SkillCommand {
             let command = SubagentCommand {
                 session,
                 name: &self.name,
-                shown: typed,
             };
             return command.run(order).await;
         }

@@ -28,13 +28,13 @@ pub(super) async fn list(context: Context, _params: ListParams) -> Result<ToolLi
 pub(super) async fn current(context: Context, params: Of) -> Result<CurrentTools, RpcError> {
     let session = context.session(&params.session_id)?;
     let specs = session.view(|view| (view.tools)()).await?;
-    let describe = |spec: loopd_kernel::model::ToolSpec| CurrentTool {
-        name: spec.name,
-        description: spec.description,
-        input_schema: spec.parameters,
+    let describe = |spec: &std::sync::Arc<loopd_kernel::model::ToolSpec>| CurrentTool {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        input_schema: spec.parameters.clone(),
     };
     Ok(CurrentTools {
-        tools: Some(specs.into_iter().map(describe).collect()),
+        tools: Some(specs.iter().map(describe).collect()),
     })
 }
 

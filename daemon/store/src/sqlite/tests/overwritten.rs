@@ -194,3 +194,29 @@ async fn damage_is_found_in_pages_that_nobody_has_read() {
     };
     assert!(found);
 }
+
+#[tokio::test]
+async fn an_emptied_database_is_not_taken_for_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("loopd.db");
+    let store = SqliteStore::open(Location::File(path.clone()))
+        .await
+        .unwrap();
+    store.append(batch("one", 0, 3)).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    std::fs::write(&path, "").unwrap();
+    let refused = SqliteStore::open(Location::File(path.clone())).await;
+    let error = refused.unwrap_err().to_string();
+    assert!(
+        error.contains("is damaged; restore it from a backup or move it away"),
+        "{error}"
+    );
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+    // Who deletes it wants to begin anew. A file that never was a database is one that was just made.
+    std::fs::remove_file(&path).unwrap();
+    SqliteStore::open(Location::File(path)).await.unwrap();
+    let other = folder.path().join("other.db");
+    std::fs::write(&other, "").unwrap();
+    SqliteStore::open(Location::File(other)).await.unwrap();
+}

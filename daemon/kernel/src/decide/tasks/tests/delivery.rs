@@ -2,6 +2,10 @@
 
 use loopd_proto::event::task::TaskOutcome;
 
+use serde_json::json;
+
+use crate::command::Step;
+use crate::decide::tests::decided;
 use crate::decide::tests::prelude::*;
 
 #[test]
@@ -38,6 +42,39 @@ fn the_end_of_a_task_wakes_an_idle_session_with_a_client() {
         now turn i/0 model called tasks=[sh:ended!]
         "#,
     );
+}
+
+#[test]
+fn the_end_of_a_task_wakes_no_session_that_was_woken_as_often_as_it_may_be() {
+    let woken_once = || {
+        woken()
+            .and(loop_ended("done"))
+            .and(task("x", agent("x")))
+            .waking_up_to(1)
+    };
+    let told = event(
+        "session.warning",
+        json!({"warningType": "wake_limit", "message": "enough"}),
+    );
+    let message = event("user.message", json!({"content": "go on"}));
+    for (given, then) in [
+        (woken_once(), "tells people, becomes idle"),
+        (woken_once().and(told.clone()), "becomes idle"),
+        (woken_once().and(told).and(message), "wakes"),
+    ] {
+        let decision = decided(&given, task_answers("x"));
+        let kind = |step: &Step| match step {
+            Step::Store(event) => Some(event.kind()),
+            Step::Tell(event) => Some(event.kind()),
+            Step::Do(_) => None,
+        };
+        let stores = |name: &str| decision.steps.iter().any(|step| kind(step) == Some(name));
+        let mut words = Vec::new();
+        words.extend(stores("session.warning").then_some("tells people"));
+        words.extend(stores("session.idle").then_some("becomes idle"));
+        words.extend(stores("loopd.woken").then_some("wakes"));
+        assert_eq!(words.join(", "), then);
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod walks;
 
 use self::walks::{is_listing, walks};
 use super::reads::{pattern_of, without_others};
+use crate::policy::shell::compiler::is_compiler;
 use crate::policy::shell::directories::Directories;
 use crate::policy::shell::runs::{ProgramRun, Runs};
 use crate::policy::shell::word::{Word, base_name};
@@ -150,7 +151,11 @@ impl Reach {
         };
         let name = program.text().map_or("", base_name);
         self.walks.extend(walks(name, arguments));
-        if !READERS.contains(&name) {
+        if reads_names_from_file(run) {
+            self.compute_anything();
+        }
+        let preprocesses = is_compiler(name) && arguments.iter().any(shows_source);
+        if !READERS.contains(&name) && !preprocesses {
             // Whatever it is, it is told the names that the shell finds: `./show.sh s*`.
             if !NAMING.contains(&name) && !ECHOES.contains(&name) {
                 let found = arguments.iter().filter(|word| is_only_matched(word));
@@ -221,12 +226,62 @@ impl Reach {
                 walk.shows = Shows::Content;
             }
         } else {
-            self.computed.push(ComputedPath {
-                start: String::new(),
-                end: String::new(),
-            });
+            self.compute_anything();
         }
     }
+
+    /// Adds a path of which nothing is known.
+    fn compute_anything(&mut self) {
+        let anything = ComputedPath {
+            start: String::new(),
+            end: String::new(),
+        };
+        if !self.computed.contains(&anything) {
+            self.computed.push(anything);
+        }
+    }
+}
+
+/// Programs that read names of files from a file, and the options that say so.
+const LISTS: &[(&[&str], &[&str])] = &[
+    (&["xargs", "gxargs"], &["-a", "--arg-file"]),
+    (
+        &["wc", "gwc", "sort", "gsort", "du", "gdu"],
+        &["--files0-from"],
+    ),
+    (&["file"], &["-f", "--files-from"]),
+    (&["git"], &["--pathspec-from-file"]),
+    (&["cat", "head", "tail", "bat"], &["--files-from"]),
+];
+
+/// Whether a program reads the names of files from a file.
+fn reads_names_from_file(run: &ProgramRun) -> bool {
+    let Some((program, arguments)) = run.words.split_first() else {
+        return false;
+    };
+    let name = program.text().map_or("", base_name);
+    let lists = LISTS
+        .iter()
+        .filter(|(programs, _)| programs.contains(&name));
+    let options: Vec<&str> = lists
+        .flat_map(|(_, options)| options.iter().copied())
+        .collect();
+    arguments.iter().any(|word| {
+        let text = word.prefix().split('=').next().unwrap_or_default();
+        options.iter().any(|option| {
+            if option.starts_with("--") {
+                // Long options may be cut short.
+                text.len() > 3 && option.starts_with(text)
+            } else {
+                text.starts_with(option)
+            }
+        })
+    })
+}
+
+/// Whether an option of a compiler has it print its source, and all that it includes.
+fn shows_source(word: &Word) -> bool {
+    matches!(word.prefix(), "-E" | "-M" | "-MM" | "-S") || word.prefix().starts_with("-include")
 }
 
 /// Whether the shell puts names of files in the place of a word, and nothing else.

@@ -5,8 +5,9 @@
 //! patterns match, what is computed when it runs, and what a program finds by itself.
 
 use super::{Entry, Found, Place, names_pattern_by_option};
+use crate::policy::shell::compiler::is_compiler;
 use crate::policy::shell::directories::Directories;
-use crate::policy::shell::runs::Runs;
+use crate::policy::shell::runs::{ProgramRun, Runs};
 use crate::policy::shell::word::{Word, base_name};
 use crate::policy::shell::written_by_git;
 
@@ -75,6 +76,15 @@ fn of_line(text: &str) -> ReadPlaces {
     }
     for word in runs.opened() {
         found.read_word(word);
+    }
+    // A program may open what a variable names: `ENV=x sh`.
+    for word in runs.assigned() {
+        found.read_word(word);
+        let parts = word.texts().flat_map(|text| text.split(':'));
+        parts.for_each(|part| found.read_path(part));
+    }
+    if runs.programs.iter().any(preprocesses) {
+        found.read_texts(&runs);
     }
     ReadPlaces {
         places: found.places,
@@ -162,12 +172,30 @@ impl Found {
         }
     }
 
+    /// Adds the names in texts that are fed to a preprocessor: `echo '#include "x"' | cpp`.
+    fn read_texts(&mut self, runs: &Runs) {
+        let words = runs.programs.iter().flat_map(|run| run.words.iter());
+        for text in words.chain(runs.fed()).flat_map(Word::texts) {
+            for part in text.split(|c: char| c.is_whitespace() || "\"'<>(),`\\".contains(c)) {
+                self.read_path(part);
+            }
+        }
+    }
+
     fn read_path(&mut self, path: &str) {
         if self.places.len() < MAX_PLACES {
             // Where `~` leads is not known.
             let _ = self.add(path, false);
         }
     }
+}
+
+/// Programs that replace lines of their input by the contents of files that these name.
+const PREPROCESSORS: &[&str] = &["cpp", "m4", "as", "nasm", "tcc"];
+
+fn preprocesses(run: &ProgramRun) -> bool {
+    let name = run.words.first().and_then(Word::text).map_or("", base_name);
+    PREPROCESSORS.contains(&name) || is_compiler(name)
 }
 
 /// Returns the operand of a command that is a pattern or a script.

@@ -1,5 +1,7 @@
 //! Requests as JSON.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::opaque::{self, Format};
 use crate::vendor_api::tests::conversation;
@@ -93,11 +95,12 @@ fn images_tools_and_streams_have_their_form() {
         },
     ])]);
     request.delivery = Delivery::Streamed;
-    request.tools = vec![ToolSpec {
+    request.tools = vec![Arc::new(ToolSpec {
         name: "now".to_owned(),
         description: "the time".to_owned(),
         parameters: Value::Null,
-    }];
+        counted: loopd_kernel::model::CountedOnce::default(),
+    })];
     let document = written(&request);
     assert_eq!(document["stream"], json!(true));
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Requests as JSON.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::vendor_api::tests::conversation;
 use loopd_kernel::model::Reasoning;
@@ -114,10 +116,13 @@ fn thinking_goes_back_to_copilot_only() {
 
 #[test]
 fn streaming_tools_and_effort_are_written_when_set() {
-    let spec = |parameters| ToolSpec {
-        name: "t".to_owned(),
-        description: "d".to_owned(),
-        parameters,
+    let spec = |parameters| {
+        Arc::new(ToolSpec {
+            name: "t".to_owned(),
+            description: "d".to_owned(),
+            parameters,
+            counted: loopd_kernel::model::CountedOnce::default(),
+        })
     };
     let request = ModelRequest {
         tools: vec![

@@ -1,5 +1,7 @@
 //! Requests as JSON.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::vendor_api::tests::conversation as request;
 use loopd_kernel::model::Reasoning;
@@ -92,11 +94,12 @@ fn options_have_their_form() {
     let mut asked = request("gpt-5", Vec::new());
     asked.reasoning_effort = Some("high".to_owned());
     asked.delivery = Delivery::Streamed;
-    asked.tools = vec![ToolSpec {
+    asked.tools = vec![Arc::new(ToolSpec {
         name: "now".to_owned(),
         description: "the time".to_owned(),
         parameters: Value::Null,
-    }];
+        counted: loopd_kernel::model::CountedOnce::default(),
+    })];
     let document: Value = serde_json::from_slice(&body(&asked, Some(500)).unwrap()).unwrap();
     assert_eq!(
         document["reasoning"],

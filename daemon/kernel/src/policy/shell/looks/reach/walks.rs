@@ -20,6 +20,16 @@ const GIT_SHOWS: &[&str] = &[
     "diff-files", "range-diff", "bundle", "fast-export", "checkout-index",
 ];
 
+/// Commands of git that put files into its history.
+const GIT_KEEPS: &[&str] = &[
+    "add",
+    "stage",
+    "commit",
+    "stash",
+    "update-index",
+    "hash-object",
+];
+
 /// Options of git after which only names or counts are shown.
 #[rustfmt::skip]
 const GIT_NAMES: &[&str] = &[
@@ -178,7 +188,12 @@ fn packed(name: &str, arguments: &[Word]) -> Option<Vec<String>> {
 fn by_git(arguments: &[Word]) -> Option<(Walk, Vec<String>)> {
     let (command, rest) = written_by_git::subcommand(arguments)?;
     let names_only = has(rest, &[], GIT_NAMES);
+    // What a repository elsewhere keeps is not known, and whatever is added to it can be taken out there.
+    let before = arguments.len().saturating_sub(rest.len() + 1);
+    let before = arguments.get(..before).unwrap_or_default();
+    let is_elsewhere = has(before, &[], &["--work-tree", "--git-dir"]);
     let shows = match command {
+        _ if is_elsewhere && GIT_KEEPS.contains(&command) => Shows::Content,
         "ls-files" | "ls-tree" => Shows::Names,
         _ if GIT_SHOWS.contains(&command) && !names_only => Shows::Content,
         "log" | "reflog" if has(rest, &['p', 'L', 'G', 'S'], &["--patch"]) && !names_only => {
@@ -193,6 +208,9 @@ fn by_git(arguments: &[Word]) -> Option<(Walk, Vec<String>)> {
         "--others",
         "--no-exclude-standard",
     ];
+    if is_elsewhere {
+        return Some((Walk::through(shows), vec![EVERYWHERE.to_owned()]));
+    }
     let walk = Walk {
         is_tracked: !has(rest, &['o'], &others),
         ..Walk::through(shows)
