@@ -1,8 +1,8 @@
 //! What a model call used where its provider does not say so, or says what cannot be true.
 //!
 //! Limits of tokens and money hold with every provider, so a call whose usage is not known counts with
-//! an estimate: a token for every four bytes that were sent or received. A report of fewer tokens than
-//! the texts can have counts with the fewest that they can have: a token for every sixteen bytes.
+//! an estimate: a token for every four bytes that were sent or received. Under a limit, a report of fewer
+//! tokens than the texts can have counts with the fewest that they can have: a token for every sixteen bytes.
 
 use super::model::{AssistantTurn, ModelMessage, Part, Usage};
 
@@ -17,16 +17,25 @@ const MOST_BYTES: u64 = 16;
 pub struct SentTokens {
     /// How many tokens it probably has.
     pub estimate: u64,
-    /// How many it has at least, whatever its provider says.
-    pub least: u64,
+    /// How many it has at least, whatever its provider says. Counted only for calls under limits.
+    pub least: Option<u64>,
 }
 
 impl SentTokens {
-    pub fn new(estimate: u64, messages: &[ModelMessage]) -> Self {
+    /// What a call sends whose usage is believed.
+    pub fn new(estimate: u64) -> Self {
+        Self {
+            estimate,
+            least: None,
+        }
+    }
+
+    /// What a call sends whose usage counts towards a limit.
+    pub fn limited(estimate: u64, messages: &[ModelMessage]) -> Self {
         let bytes: usize = messages.iter().map(bytes_of_message).sum();
         Self {
             estimate,
-            least: bytes as u64 / MOST_BYTES,
+            least: Some(bytes as u64 / MOST_BYTES),
         }
     }
 }
@@ -75,8 +84,10 @@ pub fn counted(
     if usage.output_tokens == 0 {
         usage.output_tokens = answered.div_ceil(4);
     }
-    usage.input_tokens = usage.input_tokens.max(sent.least);
-    usage.output_tokens = usage.output_tokens.max(answered / MOST_BYTES);
+    if let Some(least) = sent.least {
+        usage.input_tokens = usage.input_tokens.max(least);
+        usage.output_tokens = usage.output_tokens.max(answered / MOST_BYTES);
+    }
     usage.input_tokens = usage.input_tokens.saturating_add(lost.input_tokens);
     usage.output_tokens = usage.output_tokens.saturating_add(lost.output_tokens);
     (usage != reported).then_some(usage)
@@ -130,10 +141,7 @@ mod tests {
             ..AssistantTurn::default()
         };
         let none = LostAttempts::default();
-        let sent = SentTokens {
-            estimate: 500,
-            least: 0,
-        };
+        let sent = SentTokens::new(500);
         for (reported, text, counts) in [
             (used(10, 2, 0), "12345678", None),
             (used(10, 2, 10), "12345678", None),
@@ -183,8 +191,8 @@ mod tests {
                 text: "r".repeat(800),
             },
         ];
-        let sent = SentTokens::new(1_200, &messages);
-        assert_eq!((sent.estimate, sent.least), (1_200, 300));
+        let sent = SentTokens::limited(1_200, &messages);
+        assert_eq!((sent.estimate, sent.least), (1_200, Some(300)));
         let none = LostAttempts::default();
         for (reported, counts) in [
             (used(1, 1, 0), Some(used(300, 100, 0))),
@@ -193,8 +201,10 @@ mod tests {
             (used(900, 99, 0), Some(used(900, 100, 0))),
             (used(300, 100, 0), None),
         ] {
-            let counted = counted(reported, sent, &answer, none);
-            assert_eq!(counted, counts, "{reported:?}");
+            let limited = counted(reported, sent, &answer, none);
+            assert_eq!(limited, counts, "{reported:?}");
+            let free = counted(reported, SentTokens::new(1_200), &answer, none);
+            assert_eq!(free, None, "{reported:?}");
         }
     }
 }

@@ -116,7 +116,10 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
     if chosen.facts.vision == Some(false) {
         strip_images::strip_images(&mut request.messages);
     }
-    publisher.sent = SentTokens::new(estimated, &request.messages);
+    publisher.sent = match request.max_output_tokens {
+        Some(_) => SentTokens::limited(estimated, &request.messages),
+        None => SentTokens::new(estimated),
+    };
     let clock = input.services.clone();
     let mut random = move || fraction(clock.clock.id().0);
     let policy = &input.services.config.retry;

@@ -53,7 +53,7 @@ pub async fn call(mut input: SideCall) -> Result<SideReply, SideFailure> {
         strip_images::strip_images(&mut request.messages);
     }
     let mut heard = Heard {
-        sent: SentTokens::new(input.sent, &request.messages),
+        sent: SentTokens::limited(input.sent, &request.messages),
         most_output: request.max_output_tokens,
         arrived: 0,
         lost: LostAttempts::default(),

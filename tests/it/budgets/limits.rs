@@ -13,7 +13,7 @@ fn look(id: &str) -> loopd_tests::script::Call {
 async fn never_done() -> Daemon {
     let script = Script::answering(|request| {
         let id = format!("c{}", request.messages().len());
-        Turn::any().calls([look(&id)]).uses(100, 20)
+        Turn::any().calls([look(&id)]).uses(1_000, 200)
     })
     .await;
     Daemon::builder().script(script).yolo().start().await
@@ -42,7 +42,7 @@ async fn turns_are_counted_and_then_the_turn_ends() {
 async fn tokens_end_the_turn_after_one_warning() {
     let daemon = never_done().await;
     let client = daemon.client();
-    let limits = json!({"maxTokens": 600});
+    let limits = json!({"maxTokens": 6_000});
     let mut session = client.create(json!({"sessionLimits": limits})).await;
     session.ask("go on for ever").await;
     assert_eq!(daemon.script().requests().len(), 5);
@@ -51,7 +51,7 @@ async fn tokens_end_the_turn_after_one_warning() {
     assert_eq!(errors[0].0, "session_limits_tokens");
     let told = warnings(&session, "session_limits");
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("480 of the 600 tokens"), "{told:?}");
+    assert!(told[0].contains("4800 of the 6000 tokens"), "{told:?}");
     daemon.finish().await;
 }
 

@@ -152,17 +152,18 @@ async fn dropping_the_store_still_commits_what_was_queued() {
 }
 
 #[tokio::test]
-async fn a_closed_store_leaves_one_file() {
+async fn a_closed_store_leaves_the_database_and_its_mark() {
     let folder = tempfile::tempdir().unwrap();
     let store = in_folder(&folder).await;
     store.append(batch("one", 0, 3)).await.unwrap();
     store.load(&"one".into()).await.unwrap();
     store.close().await.unwrap();
-    let names: Vec<_> = std::fs::read_dir(folder.path())
+    let mut names: Vec<_> = std::fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .collect();
-    assert_eq!(names, ["loopd.db"]);
+    names.sort();
+    assert_eq!(names, ["loopd.db", "loopd.db-made"]);
 }
 
 #[cfg(unix)]

@@ -70,7 +70,10 @@ fn an_older_database_keeps_its_rows_and_a_backup() {
     let kept = beside(path, &format!(".v{old}.backup"));
     assert_eq!(count(&kept, VERSION), i64::from(old));
     assert_eq!(count(&kept, EVENTS), 3);
-    assert_eq!(names(&folder), ["loopd.db", "loopd.db.v2.backup"]);
+    assert_eq!(
+        names(&folder),
+        ["loopd.db", "loopd.db-made", "loopd.db.v2.backup"]
+    );
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -99,7 +102,10 @@ fn a_step_that_fails_leaves_the_old_schema_and_can_be_tried_again() {
     open(&location, LATER).unwrap().close().unwrap();
     assert_eq!(count(path, VERSION), i64::from(newest(LATER)));
     assert_eq!(count(path, EVENTS), 3);
-    assert_eq!(names(&folder), ["loopd.db", "loopd.db.v2.backup"]);
+    assert_eq!(
+        names(&folder),
+        ["loopd.db", "loopd.db-made", "loopd.db.v2.backup"]
+    );
 }
 
 #[test]
@@ -128,7 +134,7 @@ fn a_database_of_today_is_opened_without_writing() {
     let before = fs::read(location.path()).unwrap();
     open(&location, STEPS).unwrap().close().unwrap();
     assert_eq!(fs::read(location.path()).unwrap(), before);
-    assert_eq!(names(&folder), ["loopd.db"]);
+    assert_eq!(names(&folder), ["loopd.db", "loopd.db-made"]);
 }
 
 #[test]
