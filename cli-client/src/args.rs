@@ -1,10 +1,12 @@
 //! The command line.
 
+mod context_options;
 mod run_options;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use loopd_sdk::Mode;
 
+pub(crate) use context_options::ContextOptions;
 pub(crate) use run_options::RunOptions;
 
 /// Talk to an AI agent that works in this directory.
@@ -309,15 +311,7 @@ pub(crate) enum Verb {
     ///
     /// When the context fills up, a summary takes the place of the oldest messages. --dropped lists the
     /// messages that the model does not read any more, the oldest first; the log keeps them.
-    Context {
-        /// The id of the session, or the beginning of it; without it the last session of this
-        /// directory.
-        #[arg(long, value_name = "SESSION")]
-        session: Option<String>,
-        /// List what a summary has replaced.
-        #[arg(long)]
-        dropped: bool,
-    },
+    Context(ContextOptions),
     /// Stop what runs in a session, whoever started it.
     ///
     /// Ctrl-C in a conversation stops only the turn of your own message; this stops any turn. Messages

@@ -6,20 +6,17 @@ use loopd_sdk::{Invoked, Session};
 
 use super::queue::join;
 use crate::app::App;
+use crate::args::ContextOptions;
 use crate::outcome::Outcome;
 use crate::terminal::sanitize;
 
 /// How many characters of a message are shown.
 const TEXT_CHARS: usize = 100;
 
-pub(crate) async fn run(
-    app: &App,
-    session: Option<&str>,
-    dropped: bool,
-) -> anyhow::Result<Outcome> {
+pub(crate) async fn run(app: &App, wanted: &ContextOptions) -> anyhow::Result<Outcome> {
     let client = app.connect().await?;
-    let session = join(app, &client, session).await?;
-    let shown = if dropped {
+    let session = join(app, &client, wanted.session.as_deref()).await?;
+    let shown = if wanted.dropped {
         list_dropped(app, &session).await
     } else {
         show(app, &session).await

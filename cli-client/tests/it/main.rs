@@ -16,8 +16,8 @@ mod agents;
 mod answers;
 mod attach_piped;
 mod autopilot;
-#[cfg(unix)]
 mod context;
+#[cfg(unix)]
 mod conversation;
 mod daemon;
 mod doctor;

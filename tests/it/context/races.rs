@@ -39,13 +39,14 @@ async fn an_agent_that_finishes_during_a_compaction_is_told_after_the_summary() 
     });
     let daemon = Daemon::builder().script(script.await).yolo().start().await;
     let mut session = daemon.client().create(json!({})).await;
-    session.ask("begin").await;
+    session.send("begin").await;
+    session.next("assistant.idle").await;
     agent.reached().await;
     let compacting = session.start("session.history.compact", json!({}));
     summary.reached().await;
     agent.open();
     session.next("system.notification").await;
-    session.next("session.idle").await;
+    session.next("assistant.idle").await;
     assert_eq!(session.count("session.compaction_complete"), 0);
     summary.open();
     let done = compacting.await.unwrap();
