@@ -1,10 +1,12 @@
 //! The command line.
 
+mod context_options;
 mod run_options;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use loopd_sdk::Mode;
 
+pub(crate) use context_options::ContextOptions;
 pub(crate) use run_options::RunOptions;
 
 /// Talk to an AI agent that works in this directory.
@@ -302,6 +304,14 @@ pub(crate) enum Verb {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Show what takes how much of the context of a session.
+    ///
+    /// A bar shows how much of what the model takes is used. Below it stand the parts by size and the
+    /// largest messages, in tokens of the model.
+    ///
+    /// When the context fills up, a summary takes the place of the oldest messages. --dropped lists the
+    /// messages that the model does not read any more, the oldest first; the log keeps them.
+    Context(ContextOptions),
     /// Stop what runs in a session, whoever started it.
     ///
     /// Ctrl-C in a conversation stops only the turn of your own message; this stops any turn. Messages

@@ -2,6 +2,7 @@
 
 mod attach;
 mod autopilot;
+mod context;
 mod daemon;
 mod doctor;
 mod events;
@@ -89,6 +90,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
             };
             rewind::run(&app, session.as_deref(), wanted).await
         }
+        Some(Verb::Context(wanted)) => context::run(&app, &wanted).await,
         Some(Verb::Abort { session }) => queue::abort(&app, session.as_deref()).await,
         Some(Verb::Resume { id, prompt }) => resume::run(&app, &id, prompt).await,
         Some(Verb::Attach { id }) => attach::run(&app, &id).await,

@@ -118,6 +118,7 @@ events! {
         "loopd.woken" => Woken(session::Empty),
         "loopd.making_room" => MakingRoom(room::MakingRoom),
         "loopd.pruned" => Pruned(room::Pruned),
+        "loopd.files_refused" => FilesRefused(room::FilesRefused),
         "loopd.compacting" => Compacting(compaction::Compacting),
         "loopd.compacted" => Compacted(compaction::Compacted),
         "loopd.task_started" => TaskStarted(task::TaskStarted),

@@ -23,6 +23,7 @@ mod commands;
 mod config;
 mod connect_options;
 mod connection;
+mod context;
 mod core;
 mod error;
 mod events;

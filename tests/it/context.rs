@@ -4,6 +4,8 @@ mod accounting;
 mod compaction;
 mod long;
 mod pruning;
+mod races;
+mod refused_files;
 
 use loopd_tests::script::Recorded;
 use serde_json::{Value, json};

@@ -43,10 +43,6 @@ fn wrong(daemon: &Daemon) -> Vec<(Value, &'static str)> {
             "contextTier: \"huge\" is none of default, long_context",
         ),
         (
-            json!({"contextTier": "long_context"}),
-            "contextTier: \"long_context\" cannot be asked for",
-        ),
-        (
             json!({"subagents": {"maxDepth": 0}}),
             "subagents.maxDepth: must be at least 1",
         ),
@@ -197,5 +193,24 @@ async fn a_session_whose_log_is_damaged_is_not_taken_for_a_missing_one() {
     assert!(error.message.contains("damaged"), "{}", error.message);
     commits.set_unreadable(false);
     client.resume(&session.id, json!({})).await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_longer_context_that_cannot_be_asked_for_is_told_and_not_refused() {
+    let daemon = Daemon::playing([]).await;
+    let agents = json!({"agents": {"explore": {"contextTier": "long_context"}}});
+    let options = json!({"contextTier": "long_context", "subagents": agents});
+    let mut session = daemon.client().create(options).await;
+    let warning = session.next("session.warning").await;
+    let message = warning["data"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("contextTier, subagents.agents.explore.contextTier")
+            && message.contains("no effect"),
+        "{message}"
+    );
+    let switch = json!({"modelId": "other", "contextTier": "long_context"});
+    session.call("session.model.switchTo", switch).await;
+    session.next("session.warning").await;
     daemon.finish().await;
 }

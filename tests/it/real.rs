@@ -3,6 +3,7 @@
 
 mod agents;
 mod client_count;
+mod compactions;
 mod control_socket;
 mod detached;
 mod durability;

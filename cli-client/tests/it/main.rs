@@ -16,6 +16,7 @@ mod agents;
 mod answers;
 mod attach_piped;
 mod autopilot;
+mod context;
 #[cfg(unix)]
 mod chat;
 #[cfg(unix)]

@@ -460,6 +460,14 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.context_size.conversation_changed();
             room_made(state);
         }
+        Durable::FilesRefused(refused) => {
+            for at in &refused.at {
+                state.history.leave_out_files(*at);
+            }
+            state.context_size.conversation_changed();
+            // The request is made anew, from what the conversation is now.
+            state.context_size.call_begins();
+        }
         Durable::Compacting(began) => state.compaction.began(began),
         Durable::Compacted(compacted) => {
             let text = Part::Text(compacted.text.clone());

@@ -34,6 +34,8 @@ pub struct Compaction {
     pub(crate) turn_waits: bool,
     /// How many have succeeded.
     pub count: u64,
+    /// The last position in the log whose entry a summary has replaced.
+    pub replaced_through: Option<Seq>,
     /// How many have failed since the last one that succeeded.
     failures: u32,
     /// How the last one ended.
@@ -80,9 +82,11 @@ impl Compaction {
     }
 
     pub(crate) fn ended(&mut self, at: Seq, tokens: u64, complete: &CompactionComplete) {
-        self.running = None;
+        let running = self.running.take();
         self.turn_waits = false;
         if complete.success {
+            let through = running.map(|running| running.through);
+            self.replaced_through = through.or(self.replaced_through);
             self.count += 1;
             self.failures = 0;
         } else {

@@ -22,6 +22,7 @@ mod part;
 mod plan;
 pub mod provider_wait;
 mod queue;
+mod refused_files;
 mod research;
 pub mod rewind;
 mod room;

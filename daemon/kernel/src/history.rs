@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use loopd_proto::id::{Seq, ToolCallId};
 
 use super::model::{AssistantTurn, Part};
-use super::tokens;
+use super::{texts, tokens};
 
 /// The tokens that a message takes besides its text, and a call besides its name and arguments.
 const MESSAGE_TOKENS: u64 = 4;
@@ -38,6 +38,19 @@ pub enum Entry {
 }
 
 impl Entry {
+    /// Whether it has an image or a document.
+    pub(crate) fn has_file(&self) -> bool {
+        let is_file = |part: &Part| match part {
+            Part::Text(_) => false,
+            Part::Image { .. } | Part::Document { .. } => true,
+        };
+        match self {
+            Self::User(parts) => parts.iter().any(is_file),
+            Self::Image { part, .. } => is_file(part),
+            Self::Assistant(_) | Self::Result { .. } => false,
+        }
+    }
+
     /// Counts the tokens of the entry in a request.
     fn count(&self) -> u64 {
         match self {
@@ -66,6 +79,16 @@ fn of_part(part: &Part) -> u64 {
         // Four bytes of base64 are three bytes of the file, and most of those are not text.
         Part::Document { base64, .. } => (base64.len() as u64).div_ceil(16),
     }
+}
+
+/// Replaces an image or a document by a note for the model.
+fn leave_out(part: &mut Part) {
+    let note = match part {
+        Part::Text(_) => return,
+        Part::Image { .. } => texts::room::IMAGE_REFUSED,
+        Part::Document { .. } => texts::room::DOCUMENT_REFUSED,
+    };
+    *part = Part::Text(note.to_owned());
 }
 
 /// The entries of a session's conversation.
@@ -166,6 +189,20 @@ impl History {
             && let Entry::Result { text, pruned, .. } = &mut stored.entry
         {
             (*text, *pruned) = (shorter, true);
+            stored.counted = Counted::default();
+        }
+    }
+
+    /// Replaces the images and documents at a position in the log by notes.
+    pub(crate) fn leave_out_files(&mut self, at: Seq) {
+        let first = self.entries.partition_point(|stored| stored.seq < at);
+        let same = self.entries.iter_mut().skip(first);
+        for stored in same.take_while(|stored| stored.seq == at) {
+            match &mut stored.entry {
+                Entry::User(parts) => parts.iter_mut().for_each(leave_out),
+                Entry::Image { part, .. } => leave_out(part),
+                Entry::Assistant(_) | Entry::Result { .. } => continue,
+            }
             stored.counted = Counted::default();
         }
     }

@@ -28,6 +28,8 @@ pub struct ContextAccount {
     pub instructions: u64,
     /// The definitions of the tools, in tokens of the model like all other numbers.
     pub tools: Vec<(String, u64)>,
+    /// What of them are those of MCP servers.
+    pub mcp_tools: u64,
     /// How many tokens of the model one of our own is.
     pub factor: f64,
 }
@@ -113,11 +115,16 @@ impl View<'_> {
         let tools = tools
             .iter()
             .map(|tool| (tool.name.clone(), of_tools(services.tokens.of_tool(tool))));
+        let tools: Vec<(String, u64)> = tools.collect();
+        let of_servers = (self.mcp_tools)();
+        let of_servers = tools.iter().filter(|(name, _)| of_servers.contains(name));
+        let mcp_tools = of_servers.map(|(_, tokens)| tokens).sum();
         Some(ContextAccount {
             window: window(&(self.route)(), &model),
             rules: RoomRules::of(self.state.options.infinite_sessions.as_ref()),
             instructions: instructions.map_or(0, |text| of_system(services.tokens.of_text(text))),
-            tools: tools.collect(),
+            tools,
+            mcp_tools,
             factor: self.state.context_size.factor(&model),
             size,
             model,

@@ -97,10 +97,19 @@ impl<'a> Toolset<'a> {
         self.offered().map(|(_, name)| name)
     }
 
+    /// Returns the names of tools of MCP servers.
+    pub(super) fn mcp_names(&self) -> BTreeSet<String> {
+        self.names_from(ToolOrigin::Mcp)
+    }
+
     /// Returns the names of tools that run in a client. These tools go away when the client leaves.
     pub(super) fn client_names(&self) -> BTreeSet<String> {
+        self.names_from(ToolOrigin::Client)
+    }
+
+    fn names_from(&self, origin: ToolOrigin) -> BTreeSet<String> {
         self.offered()
-            .filter(|(source, _)| source.origin() == ToolOrigin::Client)
+            .filter(|(source, _)| source.origin() == origin)
             .map(|(_, name)| name.to_owned())
             .collect()
     }

@@ -1,5 +1,6 @@
 //! The parts of a session that others may read but not change.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loopd_proto::id::RequestId;
@@ -45,6 +46,8 @@ pub struct View<'a> {
     pub options: &'a SessionOptions,
     pub api_token: Option<&'a Secret>,
     pub tools: &'a dyn Fn() -> Vec<Arc<ToolSpec>>,
+    /// Which of these are of MCP servers.
+    pub mcp_tools: &'a dyn Fn() -> BTreeSet<String>,
     pub commands: &'a dyn Fn() -> Vec<ClientCommand>,
     pub elicitation: bool,
     /// The slash command of the queue that runs in a client, and that client.
@@ -97,6 +100,7 @@ impl Actor {
             return;
         }
         let tools = || self.toolset().specs();
+        let mcp_tools = || self.toolset().mcp_names();
         let command_context = || self.command_context();
         let route = || self.route();
         let roster = || self.subagents.roster();
@@ -122,6 +126,7 @@ impl Actor {
             options: &self.options,
             api_token: self.clients.api_token(),
             tools: &tools,
+            mcp_tools: &mcp_tools,
             commands: &commands,
             elicitation: self.clients.can_elicit(),
             queued_command_of: self.clients.queued_command_of(),

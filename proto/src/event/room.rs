@@ -28,3 +28,10 @@ pub struct PrunedResult {
     /// What the model reads from now on.
     pub text: String,
 }
+
+/// The provider refused images or documents of the conversation. The model reads a note in their place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesRefused {
+    /// The positions of the events that have them.
+    pub at: Vec<Seq>,
+}

@@ -28,6 +28,9 @@ pub struct MessagesParams {
     pub limit: Option<usize>,
     /// The `next` of the page before.
     pub cursor: Option<String>,
+    /// Lists only what the model does not read any more, because a summary has taken its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dropped: bool,
 }
 
 /// A page of messages.

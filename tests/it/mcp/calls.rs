@@ -48,6 +48,12 @@ async fn a_tool_of_a_server_is_offered_and_called_and_the_log_names_both() {
         .unwrap();
     assert_eq!(said["data"]["toolRequests"][0]["mcpServerName"], "box");
     assert_eq!(last_result(&session)["success"], true);
+    // The context tells the tools of servers apart.
+    let method = "session.metadata.getContextAttribution";
+    let parts = session.call(method, json!({})).await;
+    let categories = &parts["contextAttribution"]["categories"];
+    assert!(categories["mcpTools"].as_u64().unwrap() > 20, "{parts}");
+    assert!(categories["systemTools"].as_u64().unwrap() > 100, "{parts}");
     daemon.finish().await;
 }
 

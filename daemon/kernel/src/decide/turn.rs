@@ -14,8 +14,8 @@ use loopd_proto::id::{MessageId, ToolCallId};
 use loopd_proto::session::LimitKind;
 
 use super::{
-    abort, compaction, limits, model_switch, provider_wait, queue, rest, rest_rejected, skills,
-    tasks,
+    abort, compaction, limits, model_switch, provider_wait, queue, refused_files, rest,
+    rest_rejected, skills, tasks,
 };
 use crate::answer_cut::AnswerCut;
 use crate::command::{DecideEnv, Decision, Effect, LostCall, ModelFailure, ModelReplied, Prepared};
@@ -385,6 +385,9 @@ pub(super) fn model_failed(
     };
     decision.tell(Ephemeral::ModelCallFailure(model_call));
     if compaction::after_overflow(state, &mut failure, &mut decision, env) {
+        return decision;
+    }
+    if refused_files::leave_out(state, turn, &failure, &mut decision) {
         return decision;
     }
     if model_switch::is_possible(state, &failure, env) {

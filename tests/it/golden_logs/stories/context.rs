@@ -38,3 +38,19 @@ pub(super) async fn compacted() -> Vec<Log> {
     session.ask("bye").await;
     end(daemon).await
 }
+
+/// The provider refuses an image, which is left out.
+pub(super) async fn refused() -> Vec<Log> {
+    let script = Script::play([
+        Turn::user("what").fails(400, "Could not process image"),
+        Turn::any().says("I cannot see it"),
+    ]);
+    let daemon = Daemon::with(script.await).await;
+    let tools = json!({"availableTools": ["view"]});
+    let mut session = session(&daemon, "refused", tools).await;
+    let image = json!([{"type": "blob", "data": "aGk=", "mimeType": "image/png"}]);
+    let sent = json!({"prompt": "what is this?", "attachments": image});
+    session.call("session.send", sent).await;
+    session.next("session.idle").await;
+    end(daemon).await
+}

@@ -112,17 +112,19 @@ async fn stop(session: &SessionHandle, which: StoppedCompactions) -> Result<bool
 pub(super) async fn command(call: Call<'_>) -> Result<Invoked, RpcError> {
     let instructions = (!call.input.is_empty()).then(|| call.input.to_owned());
     let complete = run(call.session, instructions).await?;
-    Ok(text(match complete.error {
+    match complete.error {
         None => {
             let (before, after) = (
                 complete.pre_compaction_tokens.unwrap_or(0),
                 complete.post_compaction_tokens.unwrap_or(0),
             );
             let messages = complete.messages_removed.unwrap_or(0);
-            format!(
+            Ok(text(format!(
                 "The conversation was compacted: {messages} messages fewer, {before} tokens before and {after} now."
-            )
+            )))
         }
-        Some(why) => format!("The conversation was not compacted. {why}"),
-    }))
+        Some(why) => Err(RpcError::Failed(format!(
+            "the conversation was not compacted: {why}"
+        ))),
+    }
 }

@@ -4,6 +4,7 @@
 //! the end of a sub-agent, still changes them, so that a page is always what a client would have that
 //! has followed all events.
 
+use loopd_proto::id::Seq;
 use loopd_proto::messages::{Message, Messages};
 use loopd_proto::params::messages::{MessageOrder, MessagePage, MessagesParams};
 use loopd_store::StoredEvent;
@@ -26,11 +27,19 @@ pub(super) async fn list(
     params: MessagesParams,
 ) -> Result<MessagePage, RpcError> {
     let session = context.session(&params.session_id)?;
-    let view = session.view(|view| {
+    let dropped = params.dropped;
+    let view = session.view(move |view| {
         let agent = view.state.subagent.as_ref().map(|own| own.agent_id());
-        (agent, Cursor::here(view), LogMoment::of(view.state))
+        let through = view.state.compaction.replaced_through;
+        let through = dropped.then(|| through.unwrap_or(Seq::START));
+        (
+            agent,
+            Cursor::here(view),
+            LogMoment::of(view.state),
+            through,
+        )
     });
-    let (agent, here, moment) = view.await?;
+    let (agent, here, moment, through) = view.await?;
     let log = LogView::at(context.app.services.store.as_ref(), &session, moment);
     let limit = params.limit.unwrap_or(USUAL).clamp(1, MOST);
     let own = agent.as_ref().map(ToString::to_string);
@@ -40,6 +49,7 @@ pub(super) async fn list(
         cursor: params.cursor,
         limit,
         found: false,
+        through,
     };
     log.each_counted(|event| page.take(event)).await?;
     let (messages, next) = page.finish()?;
@@ -60,6 +70,8 @@ struct Page {
     limit: usize,
     /// Whether the message of the cursor was seen.
     found: bool,
+    /// The last event whose message is listed, if not all are.
+    through: Option<Seq>,
 }
 
 impl Page {
@@ -67,6 +79,9 @@ impl Page {
         let Ok(value) = serde_json::from_str::<Value>(&event.json) else {
             return;
         };
+        if self.through.is_some_and(|through| event.seq > through) {
+            self.messages.close();
+        }
         self.messages.apply(&value);
         if self.messages.is_closed() {
             return;

@@ -125,6 +125,9 @@ pub(super) async fn switch(context: Context, params: SwitchParams) -> Result<Swi
     }
     let change = Command::SetModel(Box::new(choice));
     session.command(change).await?;
+    if params.context_tier.as_deref() == Some(session_options::LONG_CONTEXT) {
+        session_options::warn_of_long_context(&session, "contextTier").await;
+    }
     Ok(Switched {
         model_id: params.model_id,
         deferred: false,

@@ -58,8 +58,10 @@ pub(super) async fn update(context: Context, params: OptionsParams) -> Result<Su
     if let Some(directory) = &patch.options.working_directory {
         permission_path::checked("workingDirectory", directory)?;
     }
+    let named = patch.options.clone();
     let change = Command::UpdateOptions(Box::new(patch));
     session.command(change).await?;
+    session_options::warn_of_context_tier(&session, &named).await;
     Ok(Success::YES)
 }
 

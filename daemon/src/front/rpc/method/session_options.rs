@@ -9,13 +9,16 @@ use loopd_proto::session::{ClientTool, SessionOptions};
 use super::permission_path::check_absolute;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::limit;
+use crate::session::SessionHandle;
+use loopd_kernel::command::{Command, LogLevel};
 
 /// The reasoning efforts that a vendor or an official client knows.
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 /// How reasoning is summarised.
 const SUMMARIES: [&str; 4] = ["none", "auto", "concise", "detailed"];
 /// The sizes of a context window in the public schema.
-const CONTEXT_TIERS: [&str; 2] = ["default", "long_context"];
+const CONTEXT_TIERS: [&str; 2] = ["default", LONG_CONTEXT];
+pub(super) const LONG_CONTEXT: &str = "long_context";
 const SYSTEM_MESSAGE_MODES: [&str; 3] = ["append", "replace", "customize"];
 const PRECEDENCES: [&str; 2] = ["available", "excluded"];
 /// The longest name of a tool.
@@ -58,14 +61,39 @@ pub(super) fn check_summary(summary: Option<&str>) -> Result<(), RpcError> {
     one_of("reasoningSummary", summary, &SUMMARIES)
 }
 
-/// Refuses a context window of another size than the model has: the daemon cannot ask for one.
+/// Checks the size of a context window.
 pub(super) fn check_context_tier(member: &str, tier: Option<&str>) -> Result<(), RpcError> {
-    one_of(member, tier, &CONTEXT_TIERS)?;
-    match tier {
-        Some("long_context") => Err(RpcError::InvalidParams(format!(
-            "{member}: \"long_context\" cannot be asked for here; the window is that of the model, so name a model with a larger one"
-        ))),
-        Some(_) | None => Ok(()),
+    one_of(member, tier, &CONTEXT_TIERS)
+}
+
+/// Tells the clients of a session that a longer context window was asked for, which the daemon cannot ask
+/// a provider for. Apps send it to every model, so that it is not refused.
+pub(super) async fn warn_of_context_tier(session: &SessionHandle, options: &SessionOptions) {
+    let own = options.context_tier.as_deref();
+    let own = (own == Some(LONG_CONTEXT)).then(|| "contextTier".to_owned());
+    let agents = options.subagents.iter().flat_map(|it| &it.agents).flatten();
+    let agents = agents.filter(|(_, agent)| agent.context_tier.as_deref() == Some(LONG_CONTEXT));
+    let agents = agents.map(|(name, _)| format!("subagents.agents.{name}.contextTier"));
+    let members: Vec<String> = own.into_iter().chain(agents).collect();
+    if !members.is_empty() {
+        warn_of_long_context(session, &members.join(", ")).await;
+    }
+}
+
+/// Tells the clients of a session that this member has no effect.
+pub(super) async fn warn_of_long_context(session: &SessionHandle, members: &str) {
+    let warning = Command::Log {
+        level: LogLevel::Warning,
+        kind: "option_without_effect".to_owned(),
+        message: format!(
+            "{members}: \"{LONG_CONTEXT}\" has no effect; the context window is that of the model, so choose a model with a larger one"
+        ),
+        url: None,
+        tip: None,
+        stored: true,
+    };
+    if let Err(error) = session.command(warning).await {
+        tracing::warn!(%error, "a session could not be told about its context tier");
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) async fn resume(
     };
     if !params.disable_resume {
         daemon::warn_of_config(&context, &session).await;
+        session_options::warn_of_context_tier(&session, &params.options).await;
     }
     context.connection.attach(id.clone());
     if let Some(name) = &params.options.client_name {
