@@ -16,9 +16,9 @@ mod agents;
 mod answers;
 mod attach_piped;
 mod autopilot;
-mod context;
 #[cfg(unix)]
 mod chat;
+mod context;
 #[cfg(unix)]
 mod conversation;
 mod daemon;
