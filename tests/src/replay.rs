@@ -97,7 +97,9 @@ async fn check_reopening(app: &Arc<App>, id: &SessionId, before: &[StoredEvent])
     );
     // Tasks that ran in the background ended when the session was stopped.
     let ran = stored.tasks.running().any(|task| !task.is_detached());
-    if matches!(stored.phase, Phase::Idle) && !ran && stored.user_calls.is_empty() {
+    // So did a compaction beside the conversation.
+    let compacts = stored.compaction.running.is_some();
+    if matches!(stored.phase, Phase::Idle) && !ran && !compacts && stored.user_calls.is_empty() {
         assert_same("reopening a resting session changed it", &stored, &state);
     }
     let conversation = as_chat(&context::messages(&state));

@@ -125,8 +125,8 @@ fn arguments_have_the_names_that_models_use() {
         ("report_intent", &["intent"], &["intent"]),
         (
             "context_board",
-            &["command", "scope", "text", "ids"],
             &["command"],
+            &["command", "ids", "scope", "text"],
         ),
         (
             "task",
