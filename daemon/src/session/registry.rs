@@ -160,14 +160,12 @@ impl Sessions {
             mailbox.clone(),
             inbox,
         );
+        // An actor is large: what is spawned holds only a pointer to it, and it is not copied again.
+        let run = Box::pin(actor.run(start));
         let sessions = self.clone();
         // A panic in one session must not end the others.
         self.tasks.spawn(async move {
-            if AssertUnwindSafe(Box::pin(actor.run(start)))
-                .catch_unwind()
-                .await
-                .is_err()
-            {
+            if AssertUnwindSafe(run).catch_unwind().await.is_err() {
                 tracing::error!(session = %id, "a session panicked and was closed");
                 sessions.services.processes.end_session(&id).await;
                 sessions.forget(&id, &mailbox);
