@@ -103,7 +103,8 @@ async fn wait(task: Task, patience: Duration, context: &ToolContext) -> Task {
         return context.agents.find(task.id.as_str()).await.unwrap_or(task);
     }
     let Some(run) = context.agents.run(&task.id).filter(|_| task.is_running()) else {
-        return task;
+        // The run may have ended since the task was found.
+        return context.agents.find(task.id.as_str()).await.unwrap_or(task);
     };
     if let Some(lease) = &context.lease {
         lease.lend();

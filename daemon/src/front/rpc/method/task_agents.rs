@@ -99,14 +99,17 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<TaskRea
     let agents = agents(&context, &params.session_id).await?;
     let failed = |error: SubagentError| RpcError::Failed(error.to_string());
     let mut task = agents.find(params.id.as_str()).await.map_err(failed)?;
-    if let (Some(seconds), Some(run)) = (params.wait, agents.run(&task.id)) {
+    if let Some(seconds) = params.wait {
         let wait = Duration::try_from_secs_f64(seconds).map_err(|_| {
             RpcError::InvalidParams(format!("wait: {seconds} is no number of seconds"))
         })?;
-        // Answered or not, the registry of tasks knows.
-        tokio::time::timeout(wait.min(LONGEST_WAIT), run.end())
-            .await
-            .ok();
+        if let Some(run) = agents.run(&task.id) {
+            // Answered or not, the registry of tasks knows.
+            tokio::time::timeout(wait.min(LONGEST_WAIT), run.end())
+                .await
+                .ok();
+        }
+        // Also without a run: it may have ended since the task was found.
         task = agents.find(task.id.as_str()).await.map_err(failed)?;
     }
     let progress = agents.run(&task.id).map(|run| run.progress());
