@@ -130,8 +130,11 @@ async fn a_client_starts_one_speaks_to_it_and_waits_for_it() {
         json!({"sent": false, "error": "The message is empty."})
     );
     let wrong = json!({"id": "helper", "wait": -1});
-    // It rests, so that nothing is waited for.
-    assert!(session.try_call("loopd.taskRead", wrong).await.is_ok());
+    let wrong = session.refused("loopd.taskRead", wrong).await;
+    assert!(
+        wrong.message.contains("wait: -1 is no number of seconds"),
+        "{wrong}"
+    );
     let unknown = session
         .refused("loopd.taskRead", json!({"id": "nobody"}))
         .await;
