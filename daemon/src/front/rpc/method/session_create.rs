@@ -85,7 +85,9 @@ pub(super) async fn create(
         version: app.services.version.to_owned(),
         subagent: None,
     }));
-    if let Err(error) = created.await {
+    // The file is looked at beside the commit, so that nobody waits for both.
+    let (created, config_problem) = tokio::join!(created, daemon::config_problem(&context));
+    if let Err(error) = created {
         session.stop().await;
         return Err(match error {
             crate::session::SessionError::Store(error)
@@ -96,7 +98,7 @@ pub(super) async fn create(
             error => error.into(),
         });
     }
-    daemon::warn_of_config(&context, &session).await;
+    daemon::warn_of_config(&session, config_problem).await;
     session_options::warn_of_context_tier(&session, &params.options).await;
     context.connection.attach(id.clone());
     if let Some(name) = &params.options.client_name {

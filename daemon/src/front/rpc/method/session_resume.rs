@@ -57,7 +57,7 @@ pub(super) async fn resume(
         }
     };
     if !params.disable_resume {
-        daemon::warn_of_config(&context, &session).await;
+        daemon::warn_of_config(&session, daemon::config_problem(&context).await).await;
         session_options::warn_of_context_tier(&session, &params.options).await;
     }
     context.connection.attach(id.clone());
