@@ -80,7 +80,7 @@ impl Actor {
             options: resume.options.clone(),
             kept,
         };
-        let done = self.execute(Command::Resume(resume)).await;
+        let done = self.execute(Command::Resume(Box::new(resume))).await;
         let flow = match &done {
             Ok(_) => Flow::Go,
             Err(error) => self.flow_after(error),

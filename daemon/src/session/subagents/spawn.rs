@@ -322,7 +322,7 @@ impl SessionSpawner {
         };
         let handle = self.parts.sessions.start_subagent(spec.session.clone());
         let handle = handle.ok_or(ChildError::Exists)?;
-        let created = handle.command(Command::Create(Create {
+        let created = handle.command(Command::Create(Box::new(Create {
             options,
             context: WorkContext {
                 cwd,
@@ -332,7 +332,7 @@ impl SessionSpawner {
             agent: None,
             version: self.parts.services.version.to_owned(),
             subagent: Some(Box::new(subagent)),
-        }));
+        })));
         match created.await {
             Ok(_) => Ok(handle),
             Err(error) => {

@@ -62,7 +62,7 @@ pub(super) async fn create(
     };
     let tracks = params.options.enable_file_change_tracking;
     let tracks = tracks.unwrap_or(app.services.config.rewind.track_files);
-    let created = session.command(Command::Create(Create {
+    let created = session.command(Command::Create(Box::new(Create {
         options: SessionOptions {
             enable_file_change_tracking: Some(tracks),
             ..params.options.clone()
@@ -84,7 +84,7 @@ pub(super) async fn create(
         agent,
         version: app.services.version.to_owned(),
         subagent: None,
-    }));
+    })));
     // The file is looked at beside the commit, so that nobody waits for both.
     let (created, config_problem) = tokio::join!(created, daemon::config_problem(&context));
     if let Err(error) = created {
