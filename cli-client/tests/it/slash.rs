@@ -144,6 +144,7 @@ fn an_empty_prompt_is_wrong_usage_and_an_empty_answer_is_told() {
         assert_eq!(said.code, 2, "{said:?}");
     }
     let said = model.run(&home, &["-p", "work"]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""), "{said:?}");
     assert!(said.err.contains("ended without an answer"), "{said:?}");
     model.finish();
 }
