@@ -126,7 +126,7 @@ pub(crate) async fn run(
         handle,
         keys: KeyReader::default(),
         editor: Editor::default(),
-        transcript: Transcript::new(),
+        transcript: Transcript::new(session.id()),
         tasks: Vec::new(),
         waiting_questions: VecDeque::new(),
         question: None,

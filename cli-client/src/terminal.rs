@@ -2,6 +2,7 @@
 
 mod completion;
 mod input;
+mod output_reader;
 pub(crate) mod restore;
 mod screen;
 mod typed_ahead;
@@ -21,6 +22,7 @@ use tokio::sync::Notify;
 
 pub(crate) use completion::Completes;
 pub(crate) use input::Typed;
+pub(crate) use output_reader::OutputReader;
 
 /// The columns and rows of a screen that does not report its size.
 const DEFAULT_SIZE: (usize, usize) = (80, 24);
@@ -191,6 +193,12 @@ impl Terminal {
     /// Waits until the terminal was closed under a question.
     pub(crate) async fn closed(&self) {
         self.gone.notified().await;
+    }
+
+    /// Returns who reads what is printed.
+    #[expect(clippy::unused_self, reason = "only a holder of the terminal may ask")]
+    pub(crate) fn output_reader(&self) -> OutputReader {
+        OutputReader::of_stdout()
     }
 
     /// Waits for Ctrl-C, also while a question is open.

@@ -19,6 +19,8 @@ pub mod settings_rules;
 pub mod skills;
 mod tool_words;
 
+pub use tool_words::not_built_in;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};

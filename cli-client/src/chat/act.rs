@@ -10,6 +10,7 @@ use super::raw::RawMode;
 use super::styled::Look;
 use super::{Chat, MOST_LINES, raw};
 use crate::slash::{self, Said};
+use crate::terminal::{Style, sanitize};
 
 /// The keys of a conversation, for `/help`.
 const KEYS: &str = "
@@ -170,9 +171,19 @@ impl Chat<'_> {
 
     fn begin_command(&mut self, line: String) {
         let (app, session) = (self.app, self.session);
-        self.transcript.note(Look::BOLD, &format!("> {line}"));
+        let is_like_path = slash::is_like_path(&line);
+        if !is_like_path {
+            self.transcript.note(Look::BOLD, &format!("> {line}"));
+        }
         let is_help = line.trim().eq_ignore_ascii_case("/help");
         self.command = Some(Box::pin(async move {
+            // A message is shown when the session has it.
+            if is_like_path && slash::is_listed(session, &line).await? {
+                let shown = app
+                    .terminal
+                    .styled(Style::Bold, &sanitize(&format!("> {line}")));
+                app.terminal.notice(&shown);
+            }
             let said = slash::read(app, session, &line, None).await;
             if is_help {
                 app.terminal.print(KEYS)?;

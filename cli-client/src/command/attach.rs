@@ -62,7 +62,12 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
     };
     let left = format!("attached to {}; {left}", session.id());
     terminal.notice(&terminal.styled(Style::Dim, &left));
-    let mut renderer = Renderer::new(terminal, app.options.json, UserMessages::Shown);
+    let mut renderer = Renderer::new(
+        terminal,
+        app.options.json,
+        UserMessages::Shown,
+        session.id(),
+    );
     for event in past {
         renderer.show(&event)?;
     }

@@ -41,6 +41,7 @@ mod prompt;
 mod questions;
 mod queue;
 mod rewind;
+mod run_ends;
 mod sessions;
 #[cfg(unix)]
 mod shared_session;

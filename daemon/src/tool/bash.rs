@@ -211,6 +211,15 @@ async fn in_front(
             context.shells.release(command);
             words::interrupted(shown)
         }
+        WaitOutcome::OutOfTime | WaitOutcome::Promoted | WaitOutcome::WaitsForInput
+            if !context.may_go_on =>
+        {
+            let shown = shell_output::whole(command.run.output());
+            let note = words::cut_short(pause, wait.as_secs());
+            command.stop().await;
+            context.shells.release(command);
+            Outcome::failure(words::with_note(shown, note.as_str()))
+        }
         WaitOutcome::OutOfTime | WaitOutcome::Promoted | WaitOutcome::WaitsForInput => {
             if let Err(error) = context.shells.to_background(command).await {
                 return words::refused(&error);

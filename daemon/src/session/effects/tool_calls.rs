@@ -197,6 +197,7 @@ impl Actor {
             board: self.services.board(Path::new(&self.state.cwd)),
             call: call.clone(),
             session: self.state.id.clone(),
+            may_go_on: true,
         };
         (context, output)
     }

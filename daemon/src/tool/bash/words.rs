@@ -177,6 +177,25 @@ pub(super) fn moved(command: &AttachedCommand, pause: WaitOutcome, waited: u64) 
     }
 }
 
+/// The note for a command that was stopped because nobody could come back to it.
+pub(super) fn cut_short(pause: WaitOutcome, waited: u64) -> String {
+    match pause {
+        WaitOutcome::WaitsForInput => {
+            "<the command waited for input, which nobody can give it here, and was stopped; give it its \
+             input, for example with </dev/null>"
+                .to_owned()
+        }
+        WaitOutcome::Promoted => {
+            "<the command cannot go on in the background, because its output is wanted here, and was \
+             stopped>"
+                .to_owned()
+        }
+        WaitOutcome::OutOfTime | WaitOutcome::Ended | WaitOutcome::Cancelled => format!(
+            "<the command still ran after {waited} seconds and was stopped; its output is wanted here>"
+        ),
+    }
+}
+
 /// The note for a command that was started in the background.
 pub(super) fn started(command: &AttachedCommand, pause: WaitOutcome) -> String {
     let id = &command.id;
