@@ -75,7 +75,7 @@ pub(super) fn read<'p>(
         // What is typed is not looked up: whatever is not known may reach it.
         None => is_typed(request) && may_reach_something(full_command_text),
     };
-    if is_lost || is_unclear || is_reached {
+    if is_lost || is_unclear || is_reached || read.is_unclear {
         Denial::Possible
     } else {
         Denial::No
@@ -84,8 +84,7 @@ pub(super) fn read<'p>(
 
 /// Returns the verdict of deny rules for writing, and of those for reading, on what a command
 /// writes to. If it names such a path and may write to it, or writes to a path that is computed
-/// when it runs, that is asked about; so is a command that may run text which is not understood,
-/// unless everything is approved.
+/// when it runs, that is asked about; so is a command that may run text which is not understood.
 pub(super) fn written<'p>(
     permissions: &'p Permissions,
     cwd: &str,
@@ -137,10 +136,7 @@ pub(super) fn written<'p>(
         .flat_map(|folder| starts.paths("", folder))
         .collect();
     let writes = !all_empty(&targets);
-    // Who approves everything also approves what nobody can foresee, such as scripts.
-    let may_do_anything = targets.is_unclear
-        && !permissions.approve_all
-        && rules.iter().any(|(rule, _)| rule.kind == "write");
+    let may_do_anything = targets.is_unclear && rules.iter().any(|(rule, _)| rule.kind == "write");
     let mut denial = if may_do_anything
         || is_unclear
         || (is_lost && targets.is_relative)

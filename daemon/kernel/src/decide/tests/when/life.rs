@@ -28,12 +28,12 @@ pub(crate) fn create(options: Value, permissions: Value) -> Create {
 impl Create {
     pub(crate) fn by_agent(mut self, name: &str) -> Command {
         self.agent = Some(agent(name));
-        Command::Create(self)
+        Command::Create(Box::new(self))
     }
 
     pub(crate) fn of_a_subagent(mut self) -> Command {
         self.subagent = Some(data(identity(None)));
-        Command::Create(self)
+        Command::Create(Box::new(self))
     }
 }
 

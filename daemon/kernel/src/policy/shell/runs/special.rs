@@ -5,7 +5,7 @@ mod find;
 mod shell;
 mod wrapper;
 
-use super::{Certainty, Runs, program};
+use super::{Certainty, Runs, program, told};
 use crate::policy::shell::reader::{Assignment, Input};
 use crate::policy::shell::script_text;
 use crate::policy::shell::word::{Count, Word};
@@ -69,7 +69,7 @@ impl Runs {
             }
             other => {
                 if let Some(line) = program::interpreter(other) {
-                    self.interpreted(line, arguments, input);
+                    self.interpreted(line, arguments, input, certainty);
                 }
             }
         }
@@ -187,13 +187,13 @@ impl Runs {
     }
 
     fn awk(&mut self, arguments: &[Word]) {
-        if script_text::awk_runs(arguments) || arguments.iter().any(is_input) {
+        if script_text::awk_runs(arguments) || told::is_program_from_input(arguments) {
             self.anything = true;
         }
     }
 
     fn sed(&mut self, arguments: &[Word]) {
-        if script_text::sed_runs(arguments) || arguments.iter().any(is_input) {
+        if script_text::sed_runs(arguments) || told::is_program_from_input(arguments) {
             self.anything = true;
         }
     }
@@ -201,15 +201,20 @@ impl Runs {
 
 /// Whether a database client gets a complete query, without anything that runs a program.
 fn is_one_query(arguments: &[Word]) -> bool {
-    let escapes = [".sh", ".sy", "\\!", "|", "system", ".imp", ".o", ".ex"];
+    let escapes = [
+        ".sh", ".sy", "\\!", "|", "system", ".imp", ".o", ".ex", ".r", ".cd", ".ar", ".ba", ".sa", ".clone", ".lo", ".lo", "edit(", "load_",
+        "readfile", "writefile", "fsdir", "zipfile", "sqlar", "attach", "vacuum", "pg_read", "lo_import", "infile", "outfile", "load data",
+        "copy ",
+    ];
     let texts: Option<Vec<&str>> = arguments.iter().map(Word::text).collect();
     texts.is_some_and(|texts| {
         texts
             .iter()
             .any(|text| text.contains(' ') || text.starts_with('.'))
-            && !texts
-                .iter()
-                .any(|text| escapes.iter().any(|mark| text.contains(mark)))
+            && !texts.iter().any(|text| {
+                let text = text.to_ascii_lowercase();
+                escapes.iter().any(|mark| text.contains(mark))
+            })
     })
 }
 
@@ -218,11 +223,6 @@ fn may_have_letter(word: &Word, letter: char) -> bool {
     let letters = word.prefix().strip_prefix('-');
     letters.is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
         || (word.is_computed() && word.may_be_option())
-}
-
-/// Whether a word names input from elsewhere: `/dev/stdin`, `<(…)`.
-fn is_input(word: &Word) -> bool {
-    word.prefix().contains("/dev/")
 }
 
 fn one_unknown() -> Word {
