@@ -197,7 +197,8 @@ impl Runs {
         if first.prefix().contains('/') || first.is_computed() {
             self.files.push(name.to_owned());
         }
-        self.anything |= program::is_told_elsewhere(name, arguments) || told::is_told(name, arguments, input);
+        self.anything |=
+            program::is_told_elsewhere(name, arguments) || told::is_told(name, arguments, input);
         let class = *self
             .classes
             .entry(name.to_owned())
