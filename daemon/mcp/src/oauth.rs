@@ -14,6 +14,7 @@ mod login;
 mod token;
 mod web;
 
+pub use self::address::checked as checked_address;
 pub use self::challenge::Challenge;
 pub use self::client::{Client, ClientAuth, ClientOrigin};
 pub use self::login::{

@@ -94,6 +94,7 @@ pub async fn run(url: &str, scenario: Scenario, http: HttpClient) -> Result<(), 
         },
         keeps_tools: false,
         is_shared: false,
+        may_push: false,
         trust: Trust::default(),
     };
     let server = host.add(config, Some(tokens)).await;

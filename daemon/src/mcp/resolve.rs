@@ -226,6 +226,7 @@ pub fn resolve(
         },
         keeps_tools: entry.keeps_tools,
         is_shared: entry.is_shared,
+        may_push: entry.may_push,
         trust: Trust::default(),
     })
 }
@@ -242,6 +243,7 @@ fn client(oauth: &EntryOAuth, variables: &Variables<'_>) -> Result<OAuthClient, 
         client_credentials: oauth.client_credentials,
         redirect_port: oauth.redirect_port,
         scopes: oauth.scopes.clone(),
+        is_off: oauth.is_off,
     })
 }
 
