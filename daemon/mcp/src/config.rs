@@ -73,13 +73,48 @@ pub struct Endpoint {
 pub struct OAuthClient {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
+    /// A private key in PEM, with which the program proves who it is.
+    pub private_key: Option<String>,
     pub is_public: Option<bool>,
-    /// Whether the program logs in as itself, without a person.
-    pub client_credentials: bool,
+    /// How the program logs in as itself; `None` if a person logs in.
+    pub as_program: Option<ProgramLogin>,
     pub redirect_port: Option<u16>,
     pub scopes: Vec<String>,
     /// Whether nobody logs in at this server, whatever it says.
     pub is_off: bool,
+}
+
+/// How a program logs in without a person.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ProgramLogin {
+    /// With its secret or its key.
+    ClientCredentials,
+    /// With a statement about it that somebody else has signed.
+    Assertion(String),
+    /// With what an organisation says about a person.
+    Organisation(IdentityProvider),
+}
+
+/// Who knows the people of an organisation.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IdentityProvider {
+    pub token_endpoint: String,
+    /// The name of the program there.
+    pub client_id: Option<String>,
+    /// What it says about the person.
+    pub id_token: String,
+}
+
+impl OAuthClient {
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        let login = match &self.as_program {
+            Some(ProgramLogin::Assertion(assertion)) => Some(assertion.as_str()),
+            Some(ProgramLogin::Organisation(provider)) => Some(provider.id_token.as_str()),
+            Some(ProgramLogin::ClientCredentials) | None => None,
+        };
+        let own = [self.client_secret.as_deref(), self.private_key.as_deref()];
+        own.into_iter().flatten().chain(login)
+    }
 }
 
 /// Which tools of a server are offered.
@@ -130,8 +165,10 @@ impl ServerConfig {
                 let headers = headers.filter(|(name, _)| is_secret(name));
                 // The words before the last one name the scheme.
                 let headers = headers.filter_map(|(_, value)| value.split_whitespace().next_back());
-                let client = endpoint.oauth.client_secret.as_deref();
-                headers.chain(client).map(str::to_owned).collect()
+                headers
+                    .chain(endpoint.oauth.secrets())
+                    .map(str::to_owned)
+                    .collect()
             }
         }
     }

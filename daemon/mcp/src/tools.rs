@@ -1,5 +1,7 @@
 //! The tools of a server, as its list says. One tool that cannot be used does not affect the others.
 
+mod headers;
+
 use loopd_proto::visible::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -101,7 +103,10 @@ fn read_tool(tool: &Value) -> Result<ServerTool, String> {
     }
     let schema = match tool.get("inputSchema") {
         None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
-        Some(Value::Object(schema)) => Value::Object(with_type(schema.clone())),
+        Some(Value::Object(schema)) => {
+            headers::check(schema).map_err(|why| format!("`{name}` is left out: {why}"))?;
+            Value::Object(with_type(schema.clone()))
+        }
         Some(_) => {
             return Err(format!(
                 "`{name}` is left out: its inputSchema is no object"

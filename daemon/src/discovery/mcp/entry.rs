@@ -11,7 +11,7 @@ use loopd_proto::params::discovery::McpTransport;
 use serde_json::{Map, Value};
 
 use self::members::Members;
-pub use self::oauth::EntryOAuth;
+pub use self::oauth::{EntryGrant, EntryOAuth};
 
 /// The longest name of a server.
 const LONGEST_NAME: usize = 100;

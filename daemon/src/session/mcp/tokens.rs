@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use loopd_mcp::config::{Endpoint, ServerConfig, Transport};
+use loopd_mcp::config::{Endpoint, ProgramLogin, ServerConfig, Transport};
 use loopd_mcp::oauth::{self, Challenge};
 use loopd_mcp::port::{
     AuthChallenge, AuthReason, HttpMethod, HttpPort, HttpRequest, TokenError, TokenSource,
@@ -118,8 +118,7 @@ impl SessionTokens {
             static_client_config: client.client_id.clone().map(|client_id| StaticClient {
                 client_id,
                 public_client: client.is_public,
-                grant_type: client
-                    .client_credentials
+                grant_type: (client.as_program == Some(ProgramLogin::ClientCredentials))
                     .then(|| "client_credentials".to_owned()),
             }),
             www_authenticate_params: params,

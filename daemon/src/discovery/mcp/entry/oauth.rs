@@ -9,12 +9,31 @@ use super::members::Members;
 pub struct EntryOAuth {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
+    pub private_key: Option<String>,
     pub is_public: Option<bool>,
-    pub client_credentials: bool,
+    pub grant: EntryGrant,
     pub redirect_port: Option<u16>,
     pub scopes: Vec<String>,
     /// Whether nobody logs in at this server.
     pub is_off: bool,
+}
+
+/// Who logs in, and with what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum EntryGrant {
+    /// A person, in a browser.
+    #[default]
+    Person,
+    /// The program, with its secret or key.
+    ClientCredentials,
+    /// The program, with a statement that somebody else has signed.
+    JwtBearer { assertion: String },
+    /// The program, with what an identity provider says about a person.
+    Enterprise {
+        token_endpoint: String,
+        client_id: Option<String>,
+        id_token: String,
+    },
 }
 
 /// Reads what an entry says about the login: in members of its own, and in one for all (`oauth`, `auth`).
@@ -23,21 +42,17 @@ pub(super) fn read(members: &mut Members<'_>) -> Result<EntryOAuth, String> {
     let mut read = EntryOAuth {
         client_id: members.text(&["oauthClientId"])?,
         client_secret: members.text(&["oauthClientSecret"])?,
+        private_key: members.text(&["oauthPrivateKey"])?,
         is_public: members.flag(&["oauthPublicClient"])?,
-        client_credentials: grant.as_deref() == Some("client_credentials"),
+        grant: EntryGrant::Person,
         redirect_port: port(members, &["oauthRedirectPort"])?,
         scopes: members
             .texts(&["oauthScopes", "scopes"])?
             .unwrap_or_default(),
         is_off: false,
     };
-    if let Some(grant) =
-        grant.filter(|it| !matches!(it.as_str(), "authorization_code" | "client_credentials"))
-    {
-        return Err(format!(
-            "has an `oauthGrantType` {grant:?}; authorization_code and client_credentials are known"
-        ));
-    }
+    let mut grant = grant.map(|grant| ("oauthGrantType".to_owned(), grant));
+    let mut with = GrantMembers::default();
     for name in ["auth", "oauth"] {
         let of = match members.get(&[name]) {
             // Where it is only named, how the login goes is found out.
@@ -73,6 +88,14 @@ pub(super) fn read(members: &mut Members<'_>) -> Result<EntryOAuth, String> {
         read.is_off |= inner.flag(&["enabled"]).map_err(wrong)? == Some(false);
         read.client_id = read.client_id.or(id);
         read.client_secret = read.client_secret.or(secret);
+        let key = text(&mut inner, &["privateKey"])?;
+        read.private_key = read.private_key.or(key);
+        let kind = text(&mut inner, &["grantType"])?;
+        grant = grant.or_else(|| Some((format!("{name}.grantType"), kind?)));
+        with.assertion = text(&mut inner, &["assertion"])?.or(with.assertion);
+        with.token_endpoint = text(&mut inner, &["idpTokenEndpoint"])?.or(with.token_endpoint);
+        with.client_id = text(&mut inner, &["idpClientId"])?.or(with.client_id);
+        with.id_token = text(&mut inner, &["idToken"])?.or(with.id_token);
         read.redirect_port = read.redirect_port.or(port);
         if read.scopes.is_empty() {
             read.scopes = scopes.unwrap_or_default();
@@ -83,7 +106,45 @@ pub(super) fn read(members: &mut Members<'_>) -> Result<EntryOAuth, String> {
             .unknown
             .extend(unknown.map(|key| format!("{name}.{key}")));
     }
+    if let Some((name, grant)) = grant {
+        read.grant = with.grant(&name, &grant)?;
+    }
     Ok(read)
+}
+
+/// What the different kinds of logins need.
+#[derive(Default)]
+struct GrantMembers {
+    assertion: Option<String>,
+    token_endpoint: Option<String>,
+    client_id: Option<String>,
+    id_token: Option<String>,
+}
+
+impl GrantMembers {
+    fn grant(self, name: &str, grant: &str) -> Result<EntryGrant, String> {
+        let needs = |member: &str| format!("has `{name}` {grant:?} and no `oauth.{member}`");
+        Ok(match grant {
+            "authorization_code" => EntryGrant::Person,
+            "client_credentials" => EntryGrant::ClientCredentials,
+            "jwt_bearer" => EntryGrant::JwtBearer {
+                assertion: self.assertion.ok_or_else(|| needs("assertion"))?,
+            },
+            "enterprise" => EntryGrant::Enterprise {
+                token_endpoint: self
+                    .token_endpoint
+                    .ok_or_else(|| needs("idpTokenEndpoint"))?,
+                client_id: self.client_id,
+                id_token: self.id_token.ok_or_else(|| needs("idToken"))?,
+            },
+            _ => {
+                return Err(format!(
+                    "has a `{name}` {grant:?}; authorization_code, client_credentials, jwt_bearer and enterprise \
+                     are known"
+                ));
+            }
+        })
+    }
 }
 
 fn port<'a>(members: &mut Members<'a>, names: &[&'a str]) -> Result<Option<u16>, String> {
