@@ -7,11 +7,12 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use loopd_mcp::config::{Endpoint, ServerConfig, Transport};
-use loopd_mcp::oauth::Challenge;
+use loopd_mcp::config::{Endpoint, ProgramLogin, ServerConfig, Transport};
+use loopd_mcp::oauth::{self, Challenge};
 use loopd_mcp::port::{
     AuthChallenge, AuthReason, HttpMethod, HttpPort, HttpRequest, TokenError, TokenSource,
 };
+use loopd_model::http::Url;
 use loopd_proto::event::mcp::{
     HeaderEntry, OauthHttpResponse, OauthReason, OauthRequired, StaticClient, WwwAuthenticate,
 };
@@ -78,8 +79,10 @@ impl SessionTokens {
             return None;
         };
         let mut headers = endpoint.headers.iter();
-        // Who brings a token along is not asked for another one.
-        if headers.any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+        // Who brings a token along, or wants no login, is not asked for one.
+        if endpoint.oauth.is_off
+            || headers.any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+        {
             return None;
         }
         Some(Arc::new(Self {
@@ -115,8 +118,7 @@ impl SessionTokens {
             static_client_config: client.client_id.clone().map(|client_id| StaticClient {
                 client_id,
                 public_client: client.is_public,
-                grant_type: client
-                    .client_credentials
+                grant_type: (client.as_program == Some(ProgramLogin::ClientCredentials))
                     .then(|| "client_credentials".to_owned()),
             }),
             www_authenticate_params: params,
@@ -173,9 +175,12 @@ impl SessionTokens {
 
     /// Fetches what a server publishes about its login.
     async fn described(&self, address: &str) -> Option<String> {
+        // The server names the address: it must not make this machine ask its neighbours.
+        let server = Url::parse(&self.endpoint.url).ok()?;
+        let address = oauth::checked_address(address, &server).ok()?;
         let request = HttpRequest {
             method: HttpMethod::Get,
-            url: address.to_owned(),
+            url: address.into(),
             headers: http::HeaderMap::new(),
             body: bytes::Bytes::new(),
         };
