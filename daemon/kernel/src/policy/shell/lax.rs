@@ -35,6 +35,8 @@ fn changes(run: &ProgramRun) -> bool {
 /// Whether a word is an option of a shell that names an option for patterns: `-O extglob`.
 fn is_option(word: &Word) -> bool {
     let text = word.prefix();
-    let letters = text.strip_prefix(['-', '+']).filter(|it| !it.starts_with('-'));
+    let letters = text
+        .strip_prefix(['-', '+'])
+        .filter(|it| !it.starts_with('-'));
     letters.is_some_and(|letters| letters.contains('O'))
 }

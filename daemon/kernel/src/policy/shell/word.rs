@@ -150,8 +150,14 @@ impl Word {
     pub(crate) fn known_end(&self) -> &str {
         let end = self.ending().unwrap_or_default();
         // Of `[a-z]`, the gap is only the first bracket.
-        let end = if self.matches { end.rsplit(']').next().unwrap_or_default() } else { end };
-        end.rfind("..").and_then(|up| end.get(up + 2..)).unwrap_or(end)
+        let end = if self.matches {
+            end.rsplit(']').next().unwrap_or_default()
+        } else {
+            end
+        };
+        end.rfind("..")
+            .and_then(|up| end.get(up + 2..))
+            .unwrap_or(end)
     }
 
     /// Whether a gap is a pattern, besides others that it may have.
@@ -237,7 +243,7 @@ impl Word {
 
 /// How many words an expansion may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Count {
+pub(crate) enum Count {
     One,
     Several,
 }

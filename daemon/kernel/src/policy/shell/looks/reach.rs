@@ -249,7 +249,9 @@ impl Reach {
         for word in arguments {
             let text = word.prefix();
             let names_file = |text: &str| {
-                GIT_FILES.iter().any(|own| text == *own || (own.starts_with("--") && text.starts_with(own)))
+                GIT_FILES
+                    .iter()
+                    .any(|own| text == *own || (own.starts_with("--") && text.starts_with(own)))
             };
             if word.expands() && (is_value || names_file(text)) {
                 fed |= self.word(word);

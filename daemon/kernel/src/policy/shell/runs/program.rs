@@ -180,7 +180,10 @@ pub(super) fn is_told_elsewhere(name: &str, arguments: &[Word]) -> bool {
         // `--eval` and variables hold a text of make, which can read files and run programs.
         let is_text = |word: &Word| {
             let text = word.prefix();
-            text.starts_with("--ev") || text.starts_with("-E") || text.contains("$(") || text.contains("${")
+            text.starts_with("--ev")
+                || text.starts_with("-E")
+                || text.contains("$(")
+                || text.contains("${")
         };
         return (any(&chosen) && any(&input)) || any(&is_text);
     }

@@ -26,7 +26,9 @@ const TOLD_BY_OPTION: &[(&[&str], &[&str])] = &[
 pub(super) fn is_told(name: &str, arguments: &[Word], input: &Input) -> bool {
     let by_input = match input {
         // `xargs` gets words, and a terminal tells nothing.
-        Input::Text(_) => name != "xargs" && TOLD_BY_INPUT.contains(&name) && reads_input(arguments),
+        Input::Text(_) => {
+            name != "xargs" && TOLD_BY_INPUT.contains(&name) && reads_input(arguments)
+        }
         Input::Unknown | Input::File(_) => {
             is_typesetter(name) && reads_input(arguments) && !arguments.iter().any(is_question)
         }
@@ -43,7 +45,11 @@ fn runs_by_mark(name: &str, arguments: &[Word]) -> bool {
     matches!(name, "strace" | "ltrace")
         && arguments.iter().any(|word| {
             let text = word.prefix();
-            text.starts_with(['!', '|']) || text.contains("-o!") || text.contains("-o|") || text.contains("=!") || text.contains("=|")
+            text.starts_with(['!', '|'])
+                || text.contains("-o!")
+                || text.contains("-o|")
+                || text.contains("=!")
+                || text.contains("=|")
         })
 }
 
@@ -86,7 +92,8 @@ pub(super) fn is_program_from_input(arguments: &[Word]) -> bool {
     arguments.iter().any(|word| {
         let text = word.prefix();
         let names_file = |option: &str| {
-            option.starts_with("--fi") || (option.ends_with('f') && option.starts_with('-') && !option.starts_with("--"))
+            option.starts_with("--fi")
+                || (option.ends_with('f') && option.starts_with('-') && !option.starts_with("--"))
         };
         let is_input = (text == "-" && names_file(before))
             || (text.ends_with("f-") && text.starts_with('-'))

@@ -223,8 +223,10 @@ fn by_git(arguments: &[Word]) -> Option<(Walk, Vec<String>)> {
     };
     let end = rest.iter().position(|word| word.text() == Some("--"));
     let named = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
-    let is_plain =
-        |word: &Word| word.text().is_some_and(|path| !path.contains([':', '*', '?', '[', '\\']));
+    let is_plain = |word: &Word| {
+        word.text()
+            .is_some_and(|path| !path.contains([':', '*', '?', '[', '\\']))
+    };
     // Without paths, git shows all that it keeps, wherever it was called.
     if named.is_empty() || !named.iter().all(is_plain) {
         let without = named.iter().filter_map(left_out::by_pathspec).collect();

@@ -82,7 +82,8 @@ impl Runs {
             _ => match program::name(word) {
                 Some(name) => {
                     self.files.push(name.to_owned());
-                    let words: Vec<Word> = std::iter::once(word).chain(arguments).cloned().collect();
+                    let words: Vec<Word> =
+                        std::iter::once(word).chain(arguments).cloned().collect();
                     self.push(&words, certainty, Arguments::Data);
                 }
                 None => self.anything = true,
