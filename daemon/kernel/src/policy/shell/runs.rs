@@ -31,6 +31,11 @@ pub(crate) struct Runs {
     pub programs: Vec<ProgramRun>,
     /// Whether the line may run more than is listed.
     pub anything: bool,
+    /// Whether the line may run a text that is not understood and may open any file. A script in a file
+    /// is not meant.
+    pub is_unclear: bool,
+    /// Whether the line runs a script in the same shell.
+    sources: bool,
     /// Files that are run, by the last part of their path.
     files: Vec<String>,
     /// Words that name files that are written or copied.
@@ -82,6 +87,8 @@ impl Runs {
         let mut runs = Self::default();
         runs.text(text, Certainty::Sure, 0);
         runs.anything |= runs.runs_what_it_writes();
+        runs.is_unclear = runs.anything;
+        runs.anything |= runs.sources;
         runs
     }
 

@@ -243,7 +243,7 @@ impl Word {
 
 /// How many words an expansion may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Count {
+pub(crate) enum Count {
     One,
     Several,
 }

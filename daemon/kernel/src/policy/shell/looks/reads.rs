@@ -95,7 +95,7 @@ fn of_line(text: &str) -> ReadPlaces {
     ReadPlaces {
         places: found.places,
         is_elsewhere: directories.is_unknown,
-        is_unclear: runs.anything,
+        is_unclear: runs.is_unclear,
     }
 }
 

@@ -8,7 +8,7 @@ mod wrapper;
 use super::{Certainty, Runs, program, told};
 use crate::policy::shell::reader::{Assignment, Input};
 use crate::policy::shell::script_text;
-use crate::policy::shell::word::{Count, Word};
+use crate::policy::shell::word::{Count, Word, base_name};
 
 /// How many words are tried as the beginning of a command. A command with more is not understood.
 const MAX_SUFFIXES: usize = 50;
@@ -23,7 +23,8 @@ impl Runs {
         depth: usize,
     ) {
         match name {
-            "." | "source" | "fc" | "bind" | "enable" | "complete" | "compgen" => {
+            "." | "source" => self.source(arguments),
+            "fc" | "bind" | "enable" | "complete" | "compgen" => {
                 self.anything = true;
             }
             "hash" => self.anything |= arguments.iter().any(Word::may_be_option),
@@ -186,6 +187,19 @@ impl Runs {
         }
     }
 
+    /// Reads `source FILE`. The file may change what later words of the line mean, but what it opens
+    /// is its own matter, as with any script.
+    fn source(&mut self, arguments: &[Word]) {
+        let file = arguments.first().and_then(Word::text);
+        match file.filter(|file| !file.starts_with('-') && !is_stream(file)) {
+            Some(file) => {
+                self.files.push(base_name(file).to_owned());
+                self.sources = true;
+            }
+            None => self.anything = true,
+        }
+    }
+
     fn awk(&mut self, arguments: &[Word]) {
         if script_text::awk_runs(arguments) || told::is_program_from_input(arguments) {
             self.anything = true;
@@ -251,6 +265,11 @@ fn may_have_letter(word: &Word, letter: char) -> bool {
     let letters = word.prefix().strip_prefix('-');
     letters.is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
         || (word.is_computed() && word.may_be_option())
+}
+
+/// Whether a path leads to what is open, such as a pipe.
+fn is_stream(path: &str) -> bool {
+    path.starts_with("/dev/") || path.starts_with("/proc/")
 }
 
 fn one_unknown() -> Word {
