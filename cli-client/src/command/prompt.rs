@@ -5,6 +5,8 @@ mod ending;
 mod run_limits;
 mod watch;
 
+use std::io::ErrorKind;
+
 use anyhow::bail;
 use loopd_sdk::{Body, Durable, Error, Events, LimitKind, Mode, Session, Wait};
 
@@ -50,6 +52,7 @@ pub(super) async fn talk(
     prompt: Option<String>,
     shows: Shows,
 ) -> anyhow::Result<Outcome> {
+    let mut was_destroyed = false;
     let outcome = match prompt {
         Some(prompt) => match say(app, &session, &prompt, Answers::Own(shows)).await {
             Ok(outcome) => outcome.unwrap_or(Outcome::Done),
@@ -60,6 +63,17 @@ pub(super) async fn talk(
                 };
                 app.terminal.notice(&format!("loop: {stopped}"));
                 stopped.outcome
+            }
+            Err(NotSaid::Run(error)) if is_unread(&error) => {
+                // Nobody reads what the run comes to; it would go on for nothing.
+                session.destroy().await?;
+                was_destroyed = true;
+                let id = session.id();
+                let told = format!(
+                    "loop: nobody reads stdout any more, so the run was stopped; loop resume {id}"
+                );
+                app.terminal.notice(&told);
+                Outcome::Failed
             }
             Err(NotSaid::Run(error)) => return Err(error),
         },
@@ -73,13 +87,19 @@ pub(super) async fn talk(
         tokio::time::timeout(run_limits::STOPPING, session.destroy())
             .await
             .ok();
-    } else if outcome != Outcome::Interrupted {
+    } else if outcome != Outcome::Interrupted && !was_destroyed {
         session.destroy().await?;
     }
     let client = session.client().clone();
     drop(session);
     client.close().await;
     Ok(outcome)
+}
+
+/// Returns whether a run failed because the reader of stdout is gone.
+fn is_unread(error: &anyhow::Error) -> bool {
+    let failure = error.downcast_ref::<std::io::Error>();
+    failure.is_some_and(|failure| failure.kind() == ErrorKind::BrokenPipe)
 }
 
 /// Why a line came to nothing.
@@ -167,6 +187,7 @@ async fn past(app: &App, mut events: Events) -> Option<Outcome> {
     let mut outcome = None;
     while events.waiting() > 0 {
         let event = events.next().await?;
+        app.denied_unasked.note(&event);
         if let Some(denied) = app.denied_unasked.denial(&event) {
             app.terminal.notice(&denied);
             outcome.get_or_insert(Outcome::NobodyToAsk);
@@ -206,12 +227,16 @@ async fn converse_drawing(app: &App, session: Session) -> anyhow::Result<Outcome
             format!("the session is kept: loop resume {id}")
         }
         Left::AtWork => format!("the session goes on; to come back: loop attach {id}"),
+        Left::Asked => format!("a question waits for an answer; to give it: loop attach {id}"),
     };
     terminal.notice(&terminal.styled(Style::Dim, &told));
     let client = session.client().clone();
     drop(session);
     client.close().await;
-    Ok(Outcome::Done)
+    Ok(match left {
+        Left::Idle | Left::AtWork => Outcome::Done,
+        Left::Asked => Outcome::NobodyToAsk,
+    })
 }
 
 /// Refuses options that only hold for one message.
@@ -233,12 +258,15 @@ async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
         &format!("session {id}; end it with Ctrl-D, stop a turn with Ctrl-C, /help lists commands"),
     ));
     let _completes = terminal.completes_by(session);
+    let _keeps = terminal.keeps_typed();
     let mut interrupted_before = false;
     loop {
         let interrupted = match next_line(app).await {
             Typed::Line(line) if line.trim().is_empty() => false,
             Typed::Line(line) => {
                 match say(app, session, &line, Answers::All).await {
+                    // A question waits, and this is no answer to it.
+                    Ok(Some(outcome)) if terminal.is_left() => return Ok(outcome),
                     Ok(Some(_)) => {}
                     Ok(None) => return Ok(Outcome::Done),
                     Err(NotSaid::Command(error)) => terminal.notice(&format!("loop: {error:#}")),

@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::lookup::look;
 use self::port::SessionPort;
 use self::sampling::SampleOrder;
+pub use self::tokens::ONLY_CLIENTS;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::{Message, SessionError, SessionHandle};

@@ -13,8 +13,8 @@ use super::template::Template;
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::front_matter;
-use crate::discovery::misspelt::is_nearly;
 use crate::discovery::tool_words::{ToolWords, takes_out};
+use loopd_proto::misspelt::is_nearly;
 
 /// The longest name, in characters, and the longest description that a text gives by itself.
 const LONGEST_NAME: usize = 100;

@@ -11,8 +11,8 @@ use super::definition::{SkillDefinition, SkillPlace};
 use super::{SkillFolder, is_same_skill};
 use crate::discovery::Problem;
 use crate::discovery::front_matter::{Member, Members, read_members};
-use crate::discovery::misspelt;
 use crate::discovery::tool_words::{ToolWords, takes_out};
+use loopd_proto::misspelt;
 
 /// The longest name and the longest description of the format, and the longest name that is used, in
 /// characters.
