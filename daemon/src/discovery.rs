@@ -13,7 +13,7 @@ mod front_matter;
 pub mod hooks;
 pub mod instructions;
 pub mod mcp;
-pub mod misspelt;
+
 pub mod project_folders;
 pub mod settings_rules;
 pub mod skills;

@@ -22,6 +22,7 @@ Esc                  stops what runs
 Ctrl-B               lets what runs go on in the background
 Ctrl-O, /show N      shows all of the last tool call, or of call N
 !COMMAND             runs a command of yours in the directory of the session
+Ctrl-C               takes away what is typed; Up brings it back
 Ctrl-C twice, Ctrl-D leaves; the session goes on
 ";
 
@@ -42,6 +43,7 @@ impl Chat<'_> {
     fn key(&mut self, key: &Key) {
         let last_key = self.last_key.replace(Instant::now());
         let leaves = std::mem::take(&mut self.leaves_next);
+        self.took_away = false;
         if *key == Key::Ctrl('c') {
             self.ctrl_c(leaves);
             return;
@@ -114,7 +116,10 @@ impl Chat<'_> {
     fn ctrl_c(&mut self, leaves: bool) {
         self.menu = None;
         if !self.editor.is_empty() {
+            let draft = self.editor.text().to_owned();
+            self.editor.remember(&draft);
             self.editor.clear();
+            self.took_away = true;
         } else if leaves {
             self.leave();
         } else {

@@ -7,6 +7,8 @@ mod run_limits;
 mod watch;
 mod work;
 
+use std::io::ErrorKind;
+
 use loopd_sdk::{Body, Durable, Error, Events, LimitKind, Mode, Session, Wait};
 
 use crate::app::App;
@@ -75,6 +77,13 @@ pub(super) async fn talk(
                 app.terminal.notice(&format!("loop: {stopped}"));
                 stopped.outcome
             }
+            Err(NotSaid::Run(error)) if is_unread(&error) => {
+                app.terminal.notice(&format!(
+                    "loop: nobody reads the output any more, so the run was stopped; the session is kept: loop resume {}",
+                    session.id()
+                ));
+                Outcome::Failed
+            }
             Err(NotSaid::Run(error)) => {
                 // Without a reader nobody learns of what goes on.
                 if error.is::<std::io::Error>() {
@@ -93,6 +102,12 @@ pub(super) async fn talk(
     drop(session);
     client.close().await;
     Ok(outcome)
+}
+
+/// Returns whether a run failed because the reader of stdout is gone.
+fn is_unread(error: &anyhow::Error) -> bool {
+    let failure = error.downcast_ref::<std::io::Error>();
+    failure.is_some_and(|failure| failure.kind() == ErrorKind::BrokenPipe)
 }
 
 /// Why a line came to nothing.
@@ -177,6 +192,7 @@ async fn past(app: &App, mut events: Events) -> Option<Outcome> {
     let mut outcome = None;
     while events.waiting() > 0 {
         let event = events.next().await?;
+        app.denied_unasked.note(&event);
         if let Some(denied) = app.denied_unasked.denial(&event) {
             app.terminal.notice(&denied);
             outcome.get_or_insert(Outcome::NobodyToAsk);
@@ -213,12 +229,16 @@ async fn converse_drawing(app: &App, session: Session) -> anyhow::Result<Outcome
             format!("the session is kept: loop resume {id}")
         }
         Left::AtWork => format!("the session goes on; to come back: loop attach {id}"),
+        Left::Asked => format!("a question waits for an answer; to give it: loop attach {id}"),
     };
     terminal.notice(&terminal.styled(Style::Dim, &told));
     let client = session.client().clone();
     drop(session);
     client.close().await;
-    Ok(Outcome::Done)
+    Ok(match left {
+        Left::Idle | Left::AtWork => Outcome::Done,
+        Left::Asked => Outcome::NobodyToAsk,
+    })
 }
 
 /// Refuses options that only hold for one message, where there is none.
@@ -239,12 +259,15 @@ async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
         &format!("session {id}; end it with Ctrl-D, stop a turn with Ctrl-C, /help lists commands"),
     ));
     let _completes = terminal.completes_by(session);
+    let _keeps = terminal.keeps_typed();
     let mut interrupted_before = false;
     loop {
         let interrupted = match next_line(app).await {
             Typed::Line(line) if line.trim().is_empty() => false,
             Typed::Line(line) => {
                 match say(app, session, &line, Answers::All).await {
+                    // A question waits, and this is no answer to it.
+                    Ok(Some(outcome)) if terminal.is_left() => return Ok(outcome),
                     Ok(Some(_)) => {}
                     Ok(None) => return Ok(Outcome::Done),
                     Err(NotSaid::Command(error)) => terminal.notice(&format!("loop: {error:#}")),

@@ -34,6 +34,7 @@ pub(crate) mod tests;
 mod todos;
 mod tools;
 mod turn;
+mod vouched_hooks;
 
 use loopd_proto::event::fact::{CallPurpose, LoopEnded, LoopOutcome};
 use loopd_proto::event::session::Idle;

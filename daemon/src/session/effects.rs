@@ -30,7 +30,7 @@ use crate::subagent::CancelledBy;
 use crate::tool::mcp::McpTools;
 use crate::turn::prepare::{self, PrepareInput, PromptHooks};
 use crate::turn::route::Route;
-use loopd_kernel::command::{Command, Effect, ModelFailure, Prepared, RememberScope};
+use loopd_kernel::command::{Command, Effect, LogLevel, ModelFailure, Prepared, RememberScope};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::tasks::Task;
 
@@ -397,7 +397,22 @@ async fn prepared(
     let news = lookups.skill_cell.new_problems(notices.skills);
     skills::report(news, &reporter).await;
     instructions::report_warnings(notices.instructions, &reporter).await;
+    for missing in notices.attachments {
+        reporter.report(attachment_missing(&missing)).await;
+    }
     Ok(prepared)
+}
+
+/// Tells people of an attachment that the model does not get.
+fn attachment_missing(what: &str) -> Command {
+    Command::Log {
+        level: LogLevel::Warning,
+        kind: "attachment_missing".to_owned(),
+        message: format!("An attachment does not reach the model, which is told so: {what}"),
+        url: None,
+        tip: None,
+        stored: true,
+    }
 }
 
 /// The failure of a message whose agent lacks a server that it cannot work without.

@@ -26,6 +26,7 @@ use self::app_sampling::AppSample;
 use self::lookup::look;
 use self::port::SessionPort;
 use self::sampling::{MOST_OPEN, SampleOrder, Sampled};
+pub use self::tokens::ONLY_CLIENTS;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::{Message, SessionError, SessionHandle};

@@ -406,3 +406,26 @@ async fn a_file_of_logins_that_cannot_be_read_is_left_alone() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{ broken");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_session_that_keeps_logins_in_memory_uses_none_of_the_home_and_writes_none() {
+    let server = AuthServer::start().await;
+    let daemon = Daemon::playing([]).await;
+    let _shared = logged_in(&daemon, &server).await;
+    let mut private = options(&server);
+    private["mcpOAuthTokenStorage"] = "in-memory".into();
+    let mut session = daemon.client().create(private).await;
+    until(&mut session, "box", "needs-auth").await;
+    let before = std::fs::read_to_string(daemon.home().join("mcp-logins.json")).unwrap();
+    for method in ["session.mcp.oauth.login", "loopd.mcpLogout"] {
+        let error = session.refused(method, json!({"serverName": "box"})).await;
+        assert!(
+            error.message.contains("mcpOAuthTokenStorage"),
+            "{}",
+            error.message
+        );
+    }
+    let after = std::fs::read_to_string(daemon.home().join("mcp-logins.json")).unwrap();
+    assert_eq!(before, after);
+    daemon.finish().await;
+}

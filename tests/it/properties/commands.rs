@@ -79,6 +79,8 @@ pub(super) fn create() -> Command {
         permissions: Permissions::default(),
         version: "0".to_owned(),
         subagent: None,
+        name: None,
+        vouched_hooks: Vec::new(),
     }))
 }
 
@@ -89,6 +91,7 @@ pub(super) fn resume(pending: PendingWork) -> Command {
         context: WorkContext::default(),
         agent: None,
         managed: None,
+        vouched_hooks: None,
         was_active: true,
         already_in_use: false,
         continue_pending_work: matches!(pending, PendingWork::Continue),
@@ -327,6 +330,7 @@ pub(super) fn outcome(outcome: Outcome) -> CallOutcome {
         telemetry: None,
         delivered: Vec::new(),
         skill: None,
+        stops: None,
     };
     let text = |content: &str| ToolResult {
         content: content.to_owned(),

@@ -215,7 +215,15 @@ impl Watching<'_> {
                     continue;
                 }
                 // The question stays open, and the session goes on without this client.
-                () = app.terminal.closed() => return Ok(Some(Outcome::Left)),
+                () = app.terminal.closed() => {
+                    if app.terminal.is_left() {
+                        app.terminal.notice(&format!(
+                            "loop: a question waits for an answer; to give it: loop attach {}",
+                            self.session.id()
+                        ));
+                    }
+                    return Ok(Some(Outcome::Left));
+                }
                 () = self.reader.gone() => return self.unread(work).await.map(Some),
                 event = work.next() => event,
                 // Only when no event is left: a question comes after what it is about.
@@ -276,6 +284,9 @@ impl Watching<'_> {
             _ => {}
         }
         self.renderer.show(event)?;
+        if is_own {
+            self.app.denied_unasked.note(event);
+        }
         if !is_own {
             self.app.denied_unasked.forget(event);
         } else if let Some(denied) = self.app.denied_unasked.denial(event) {

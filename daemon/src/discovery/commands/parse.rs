@@ -12,9 +12,9 @@ use super::definition::{CommandDefinition, CommandFormat, CommandOrigin, Command
 use super::template::Template;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::front_matter;
-use crate::discovery::misspelt::is_nearly;
 use crate::discovery::tool_words::{self, ToolWords, takes_out};
 use crate::discovery::{Problem, not_built_in};
+use loopd_proto::misspelt::is_nearly;
 
 /// The longest name, in characters, and the longest description that a text gives by itself.
 const LONGEST_NAME: usize = 100;

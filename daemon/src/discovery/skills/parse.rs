@@ -11,9 +11,9 @@ use super::definition::{SkillDefinition, SkillPlace};
 use super::{SkillFolder, is_same_skill};
 use crate::discovery::Problem;
 use crate::discovery::front_matter::{Member, Members, read_members};
-use crate::discovery::misspelt;
 use crate::discovery::not_built_in;
 use crate::discovery::tool_words::{self, ToolWords, takes_out};
+use loopd_proto::misspelt;
 
 /// The longest name and the longest description of the format, and the longest name that is used, in
 /// characters.

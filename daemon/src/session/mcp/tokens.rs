@@ -17,6 +17,7 @@ use loopd_proto::event::mcp::{
     HeaderEntry, OauthHttpResponse, OauthReason, OauthRequired, StaticClient, WwwAuthenticate,
 };
 use loopd_proto::id::RequestId;
+use loopd_proto::session::McpTokenStorage;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -30,6 +31,9 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10 * 60);
 /// How long the description of a server's login may take, and how large it may be.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(10);
 const LARGEST_DESCRIPTION: usize = 64 * 1024;
+/// Why the session uses no login of the home.
+pub const ONLY_CLIENTS: &str = "the session has mcpOAuthTokenStorage set to `in-memory`, so that only clients keep logins; \
+                                       let the app provide a token";
 /// The headers of a refusal that clients are shown; others may hold secrets.
 const SHOWN_HEADERS: [&str; 4] = ["www-authenticate", "content-type", "date", "retry-after"];
 
@@ -38,8 +42,8 @@ pub(super) struct SessionTokens {
     server: String,
     endpoint: Endpoint,
     current: Mutex<Current>,
-    /// The login of the home.
-    login: ServerLogin,
+    /// The login of the home; `None` if the session does not use it.
+    login: Option<ServerLogin>,
     /// Tells of logins after a token was last asked for in vain.
     changes: Mutex<Option<watch::Receiver<u64>>>,
     /// One question at a time.
@@ -74,6 +78,7 @@ impl SessionTokens {
         mailbox: &mpsc::Sender<Message>,
         services: &Arc<Services>,
         http: Arc<dyn HttpPort>,
+        storage: McpTokenStorage,
     ) -> Option<Arc<dyn TokenSource>> {
         let Transport::Http(endpoint) = &config.transport else {
             return None;
@@ -85,11 +90,15 @@ impl SessionTokens {
         {
             return None;
         }
+        let login = match storage {
+            McpTokenStorage::Persistent => Some(services.logins.of(endpoint, http.clone())),
+            McpTokenStorage::InMemory => None,
+        };
         Some(Arc::new(Self {
             server: config.name.clone(),
             endpoint: endpoint.clone(),
             current: Mutex::new(Current::Nothing),
-            login: services.logins.of(endpoint, http.clone()),
+            login,
             changes: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             mailbox: mailbox.clone(),
@@ -163,12 +172,15 @@ impl SessionTokens {
 
     /// Gets a token of the home's own login.
     async fn of_login(&self, challenge: &AuthChallenge) -> Result<String, TokenError> {
-        let changes = self.login.changes().await;
+        let Some(login) = &self.login else {
+            return Err(TokenError::NeedsLogin(ONLY_CLIENTS.to_owned()));
+        };
+        let changes = login.changes().await;
         *self.changes.lock() = changes;
         let header = challenge.www_authenticate.as_deref();
         let read = header.map(Challenge::read).unwrap_or_default();
         let rejected = challenge.rejected.as_deref();
-        let token = self.login.obtain(challenge.reason, rejected, read).await?;
+        let token = login.obtain(challenge.reason, rejected, read).await?;
         *self.current.lock() = Current::Login;
         Ok(token)
     }
@@ -209,7 +221,7 @@ impl TokenSource for SessionTokens {
             match current {
                 Current::Nothing => None,
                 Current::Given(token) => Some(token),
-                Current::Login => self.login.current().await,
+                Current::Login => self.login.as_ref()?.current().await,
             }
         }
         .boxed()

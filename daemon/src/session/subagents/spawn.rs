@@ -144,6 +144,7 @@ impl Actor {
                 roster: self.subagents.roster(),
                 slots: tree.slots.clone(),
                 user_home: variable("HOME").map(PathBuf::from),
+                has_memory: state.options.has_memory(),
             },
             inheritance,
             tree,
@@ -332,6 +333,9 @@ impl SessionSpawner {
             agent: None,
             version: self.parts.services.version.to_owned(),
             subagent: Some(Box::new(subagent)),
+            name: None,
+            // Those of its parent hold for it, too.
+            vouched_hooks: Vec::new(),
         })));
         match created.await {
             Ok(_) => Ok(handle),

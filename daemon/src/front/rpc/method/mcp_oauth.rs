@@ -12,6 +12,7 @@ use loopd_proto::params::mcp::{
     SamplingParams, SamplingResult, ServerParams,
 };
 use loopd_proto::params::session::Success;
+use loopd_proto::session::McpTokenStorage;
 
 use super::mcp::SessionServers;
 use crate::front::rpc::context::Context;
@@ -19,6 +20,7 @@ use crate::front::rpc::error::RpcError;
 use crate::logins::{Begun, LoginOptions, LoginOutcome, ServerLogin};
 use crate::mcp::{LaunchWeb, LookupMode};
 use crate::session::SessionHandle;
+use crate::session::mcp::ONLY_CLIENTS;
 use crate::session::mcp::app_sampling::AppSampled;
 use crate::session::mcp::sampling::SampleOrder;
 use serde_json::Value;
@@ -118,7 +120,16 @@ impl RemoteServer {
                 "MCP server {name} has no login: `oauth` of its entry turns that off"
             )));
         }
-        let launch = of.session.view(|view| view.launch.cloned()).await?;
+        let seen = of.session.view(|view| {
+            let storage = view.state.options.mcp_token_storage;
+            (view.launch.cloned(), storage)
+        });
+        let (launch, storage) = seen.await?;
+        if storage == Some(McpTokenStorage::InMemory) {
+            return Err(RpcError::Failed(format!(
+                "MCP server {name}: {ONLY_CLIENTS}"
+            )));
+        }
         let launch = launch
             .ok_or_else(|| RpcError::Failed("no client is attached to the session".to_owned()))?;
         let http = Arc::new(LaunchWeb(Arc::new(launch.http.clone())));

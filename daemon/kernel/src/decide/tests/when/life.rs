@@ -22,6 +22,8 @@ pub(crate) fn create(options: Value, permissions: Value) -> Create {
         agent: None,
         version: "1".to_owned(),
         subagent: None,
+        name: None,
+        vouched_hooks: Vec::new(),
     }
 }
 
@@ -49,6 +51,7 @@ pub(crate) fn resume() -> Resume {
         context: WorkContext::default(),
         agent: None,
         managed: None,
+        vouched_hooks: None,
         was_active: false,
         already_in_use: false,
         continue_pending_work: false,

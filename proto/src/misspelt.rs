@@ -5,18 +5,45 @@ const MOST_MISSPELT: usize = 2;
 /// Shorter names are near to many words, so that only the same letters count.
 const SHORTEST: usize = 8;
 
+/// Shorter names are parts of many words.
+const SHORTEST_PART: usize = 5;
+
 /// Returns whether a name is written like another one, up to dashes, case and a few wrong letters.
-pub(super) fn is_nearly(written: &str, known: &str) -> bool {
+pub fn is_nearly(written: &str, known: &str) -> bool {
     let (written, known) = (plain(written), plain(known));
     written == known || known.len() >= SHORTEST && difference(&written, &known) <= MOST_MISSPELT
 }
 
 /// Returns a name in lower case, without what separates its words.
-pub(super) fn plain(name: &str) -> String {
+pub fn plain(name: &str) -> String {
     let letters = name
         .chars()
         .filter(|letter| !matches!(letter, '-' | '_' | ' '));
     letters.flat_map(char::to_lowercase).collect()
+}
+
+/// Returns the known name that a name was probably meant to be, if there is one: it is written almost like
+/// it, or one of them has the other in it.
+pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let plain_written = plain(written);
+    let rank = |name: &str| {
+        let name = plain(name);
+        if name == plain_written {
+            return Some((0, 0));
+        }
+        let longest = name.chars().count().max(plain_written.chars().count());
+        let wrong = difference(&plain_written, &name);
+        if wrong <= (longest / 4).max(1) {
+            return Some((1, wrong));
+        }
+        let shorter = name.len().min(plain_written.len());
+        let has = plain_written.contains(&name) || name.contains(&plain_written);
+        (has && shorter >= SHORTEST_PART).then_some((2, wrong))
+    };
+    let ranked = known
+        .into_iter()
+        .filter_map(|name| Some((rank(name)?, name)));
+    ranked.min_by_key(|(rank, _)| *rank).map(|(_, name)| name)
 }
 
 /// Counts how many letters have to be changed, added, left out or swapped with the next one.
@@ -47,7 +74,32 @@ pub fn difference(one: &str, other: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::difference;
+    use super::{difference, nearest};
+
+    #[test]
+    fn the_nearest_name_is_one_that_may_have_been_meant() {
+        let known = [
+            "excludedTools",
+            "availableTools",
+            "model",
+            "decision",
+            "reason",
+        ];
+        let cases = [
+            ("excludedTool", Some("excludedTools")),
+            ("excluded_tools", Some("excludedTools")),
+            ("ExcludedTools", Some("excludedTools")),
+            ("exludedTools", Some("excludedTools")),
+            ("permissionDecision", Some("decision")),
+            ("modle", Some("model")),
+            ("tools", Some("excludedTools")),
+            ("colour", None),
+            ("x", None),
+        ];
+        for (written, meant) in cases {
+            assert_eq!(nearest(written, known), meant, "{written}");
+        }
+    }
 
     #[test]
     fn differences_are_counted_by_letters() {
