@@ -2,6 +2,7 @@
 //! line, by their input, or by an option whose value is a program. What such a text does is not
 //! known.
 
+use crate::policy::shell::compiler;
 use crate::policy::shell::reader::Input;
 use crate::policy::shell::word::Word;
 
@@ -33,11 +34,16 @@ pub(super) fn is_told(name: &str, arguments: &[Word], input: &Input) -> bool {
             is_typesetter(name) && reads_input(arguments) && !arguments.iter().any(is_question)
         }
     };
+    // What is compiled may be put together of files that it names.
+    let compiles_input = (compiler::is_compiler(name) || matches!(name, "as" | "gas" | "nasm"))
+        && arguments
+            .iter()
+            .any(|word| word.text() == Some("-") || word.prefix().contains("/dev/"));
     let by_option = TOLD_BY_OPTION
         .iter()
         .filter(|(programs, _)| programs.contains(&name))
         .any(|(_, options)| arguments.iter().any(|word| is_one_of(word, options)));
-    by_input || by_option || runs_by_mark(name, arguments)
+    by_input || by_option || compiles_input || runs_by_mark(name, arguments)
 }
 
 /// Whether a program names another one after a mark: `strace -o '!tee x'`.
