@@ -9,7 +9,7 @@ use crate::policy::shell::word::Word;
 /// Programs that read their text from their input if they name no file.
 #[rustfmt::skip]
 const TOLD_BY_INPUT: &[&str] = &[
-    "groff", "nroff", "troff", "gtroff", "gnroff", "soelim", "gsoelim", "tbl", "pic", "eqn", "refer", "grap", "mandoc", "m4", "gm4", "dc",
+    "openssl", "cpp", "groff", "nroff", "troff", "gtroff", "gnroff", "soelim", "gsoelim", "tbl", "pic", "eqn", "refer", "grap", "mandoc", "m4", "gm4", "dc",
     "tex", "latex", "pdflatex", "xelatex", "lualatex", "asy", "mpost", "psql", "mysql", "mariadb", "sqlite3", "duckdb", "gp", "maxima",
     "octave", "swipl", "gs", "ghostscript", "xargs", "sftp", "as", "gas", "nasm",
 ];
@@ -43,7 +43,9 @@ pub(super) fn is_told(name: &str, arguments: &[Word], input: &Input) -> bool {
         .iter()
         .filter(|(programs, _)| programs.contains(&name))
         .any(|(_, options)| arguments.iter().any(|word| is_one_of(word, options)));
-    by_input || by_option || compiles_input || runs_by_mark(name, arguments)
+    // With another root, paths mean something else.
+    let has_other_root = matches!(name, "chroot" | "systemd-nspawn");
+    has_other_root || by_input || by_option || compiles_input || runs_by_mark(name, arguments)
 }
 
 /// Whether a program names another one after a mark: `strace -o '!tee x'`.
@@ -62,7 +64,16 @@ fn runs_by_mark(name: &str, arguments: &[Word]) -> bool {
 fn is_typesetter(name: &str) -> bool {
     matches!(
         name,
-        "groff" | "nroff" | "troff" | "gtroff" | "gnroff" | "soelim" | "gsoelim" | "m4" | "gm4"
+        "groff"
+            | "nroff"
+            | "troff"
+            | "gtroff"
+            | "gnroff"
+            | "soelim"
+            | "gsoelim"
+            | "m4"
+            | "gm4"
+            | "cpp"
     )
 }
 
