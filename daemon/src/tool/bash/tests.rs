@@ -8,6 +8,7 @@ use crate::tool::fixture::{Fixture, granted, names};
 use crate::tool::{DynTool, Partial, Status};
 
 mod bypasses;
+mod opens;
 
 fn make_pipe(path: &Path) {
     let made = std::process::Command::new("mkfifo").arg(path).status();

@@ -89,13 +89,22 @@ pub(super) fn words(program: &str, arguments: &[Word]) -> Vec<Word> {
     };
     let whole = |word: &Word| open(word, word.prefix().len());
     if SPLITTING.contains(&program) {
-        return operands(arguments).map(whole).collect();
+        let made = endings(arguments);
+        let made = made.iter().map(|text| Word::literal(text));
+        let made: Vec<Word> = made.map(|word| whole(&word)).collect();
+        return operands(arguments).map(whole).chain(made).collect();
     }
     if PACKING.contains(&program) {
         let gaps = operands(arguments).filter(|word| word.is_computed());
         return gaps.map(whole).collect();
     }
     if DOWNLOADING.contains(&program) {
+        // `b.#1` gets what the first braces of the address become.
+        let numbered = arguments
+            .iter()
+            .filter_map(|word| Some((word, word.prefix().find('#')?)));
+        let numbered = numbered.filter(|(word, _)| !word.prefix().contains("://"));
+        let numbered: Vec<Word> = numbered.map(|(word, end)| open(word, end)).collect();
         // Braces and escapes in an address are read by the program.
         let is_computed = |word: &&Word| {
             let is_pattern = |text: &str| text.contains(['{', '[', '%']);
@@ -103,10 +112,11 @@ pub(super) fn words(program: &str, arguments: &[Word]) -> Vec<Word> {
                 && (word.ending().is_none_or(is_pattern) || word.texts().any(is_pattern))
         };
         let is_saving = saves(program, arguments);
-        let open = arguments
+        let open_addresses = arguments
             .iter()
             .filter(|word| is_saving && is_computed(word));
-        return open.map(|_| whole(&Word::literal(""))).collect();
+        let unknown = open_addresses.map(|_| Word::anything());
+        return numbered.into_iter().chain(unknown).collect();
     }
     Vec::new()
 }

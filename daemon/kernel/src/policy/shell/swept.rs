@@ -286,6 +286,8 @@ fn by_git(arguments: &[Word]) -> Vec<String> {
         {
             vec![".".to_owned()]
         }
+        // A prefix makes other names of those that are named.
+        "checkout-index" if has_long(rest, "--prefix") => vec![EVERYWHERE.to_owned()],
         // Without a name it takes all files.
         "checkout" if has(rest, "--force") || has_letter(rest, 'f') => vec![".".to_owned()],
         "checkout" | "restore" => named(),

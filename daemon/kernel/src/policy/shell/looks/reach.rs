@@ -167,6 +167,9 @@ impl Reach {
             self.compute_anything();
         }
         let preprocesses = is_compiler(name) && arguments.iter().any(shows_source);
+        if name == "curl" && arguments.iter().any(is_spelled_address) {
+            self.compute_anything();
+        }
         if !READERS.contains(&name) && !preprocesses {
             // Whatever it is, it is told the names that the shell finds: `./show.sh s*`.
             if name == "git" {
@@ -364,6 +367,24 @@ fn reads_names_from_file(run: &ProgramRun) -> bool {
             }
         })
     })
+}
+
+/// Whether a word of curl names a file in the spelling of an address, with escapes, or with braces that
+/// curl itself reads: `file:///a%62`, `{a,b}.txt`.
+fn is_spelled_address(word: &Word) -> bool {
+    let mut texts = word.texts();
+    let is_file = word
+        .texts()
+        .any(|text| text.to_ascii_lowercase().contains("file:"));
+    let is_list = |text: &str| {
+        text.split_once('{')
+            .is_some_and(|(_, inside)| inside.contains(',') && !inside.contains(['"', ':', ' ']))
+            || text.split_once('[').is_some_and(|(_, inside)| {
+                inside.contains('-') && !inside.contains(['"', ':', ' '])
+            })
+    };
+    let is_remote = word.prefix().starts_with("http");
+    texts.any(|text| (is_file && text.contains(['%', '{', '['])) || (!is_remote && is_list(text)))
 }
 
 /// Whether an option of a compiler has it print its source, and all that it includes.

@@ -177,6 +177,15 @@ impl Found {
                 self.read_path(path);
             }
         }
+        // `curl file:/a`: how many slashes there are makes no difference.
+        if let Some((scheme, path)) = text.split_once(':')
+            && scheme.to_ascii_lowercase().ends_with("file")
+        {
+            let path = path.trim_start_matches('/');
+            let path = path.strip_prefix("localhost/").unwrap_or(path);
+            self.read_path(path);
+            self.read_path(&format!("/{path}"));
+        }
         // `curl --data-urlencode name@file`
         if let Some((_, path)) = text.rsplit_once('@') {
             self.read_path(path);

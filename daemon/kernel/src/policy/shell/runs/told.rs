@@ -2,13 +2,14 @@
 //! line, by their input, or by an option whose value is a program. What such a text does is not
 //! known.
 
+use crate::policy::shell::compiler;
 use crate::policy::shell::reader::Input;
 use crate::policy::shell::word::Word;
 
 /// Programs that read their text from their input if they name no file.
 #[rustfmt::skip]
 const TOLD_BY_INPUT: &[&str] = &[
-    "groff", "nroff", "troff", "gtroff", "gnroff", "soelim", "gsoelim", "tbl", "pic", "eqn", "refer", "grap", "mandoc", "m4", "gm4", "dc",
+    "openssl", "cpp", "groff", "nroff", "troff", "gtroff", "gnroff", "soelim", "gsoelim", "tbl", "pic", "eqn", "refer", "grap", "mandoc", "m4", "gm4", "dc",
     "tex", "latex", "pdflatex", "xelatex", "lualatex", "asy", "mpost", "psql", "mysql", "mariadb", "sqlite3", "duckdb", "gp", "maxima",
     "octave", "swipl", "gs", "ghostscript", "xargs", "sftp", "as", "gas", "nasm",
 ];
@@ -33,11 +34,18 @@ pub(super) fn is_told(name: &str, arguments: &[Word], input: &Input) -> bool {
             is_typesetter(name) && reads_input(arguments) && !arguments.iter().any(is_question)
         }
     };
+    // What is compiled may be put together of files that it names.
+    let compiles_input = (compiler::is_compiler(name) || matches!(name, "as" | "gas" | "nasm"))
+        && arguments
+            .iter()
+            .any(|word| word.text() == Some("-") || word.prefix().contains("/dev/"));
     let by_option = TOLD_BY_OPTION
         .iter()
         .filter(|(programs, _)| programs.contains(&name))
         .any(|(_, options)| arguments.iter().any(|word| is_one_of(word, options)));
-    by_input || by_option || runs_by_mark(name, arguments)
+    // With another root, paths mean something else.
+    let has_other_root = matches!(name, "chroot" | "systemd-nspawn");
+    has_other_root || by_input || by_option || compiles_input || runs_by_mark(name, arguments)
 }
 
 /// Whether a program names another one after a mark: `strace -o '!tee x'`.
@@ -56,7 +64,16 @@ fn runs_by_mark(name: &str, arguments: &[Word]) -> bool {
 fn is_typesetter(name: &str) -> bool {
     matches!(
         name,
-        "groff" | "nroff" | "troff" | "gtroff" | "gnroff" | "soelim" | "gsoelim" | "m4" | "gm4"
+        "groff"
+            | "nroff"
+            | "troff"
+            | "gtroff"
+            | "gnroff"
+            | "soelim"
+            | "gsoelim"
+            | "m4"
+            | "gm4"
+            | "cpp"
     )
 }
 
