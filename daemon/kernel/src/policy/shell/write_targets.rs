@@ -186,10 +186,8 @@ impl WriteTargets {
         if matches!(name, "ln" | "link") {
             self.link(&operands);
         }
-        if !is_known(name, run)
-            && !COPIERS.contains(&name)
-            && !(name == "git" && written_by_git::writes_only_its_own(arguments))
-        {
+        let is_own = name == "git" && written_by_git::writes_only_its_own(arguments);
+        if !is_own && !is_known(name, run) && !COPIERS.contains(&name) {
             let gaps = arguments.iter().filter(|word| word.is_computed());
             self.named.extend(gaps.flat_map(values));
         }

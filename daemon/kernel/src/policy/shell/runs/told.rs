@@ -43,9 +43,7 @@ pub(super) fn is_told(name: &str, arguments: &[Word], input: &Input) -> bool {
         .iter()
         .filter(|(programs, _)| programs.contains(&name))
         .any(|(_, options)| arguments.iter().any(|word| is_one_of(word, options)));
-    // With another root, paths mean something else.
-    let has_other_root = matches!(name, "chroot" | "systemd-nspawn");
-    has_other_root || by_input || by_option || compiles_input || runs_by_mark(name, arguments)
+    by_input || by_option || compiles_input || runs_by_mark(name, arguments)
 }
 
 /// Whether a program names another one after a mark: `strace -o '!tee x'`.
