@@ -31,6 +31,7 @@ use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::{Message, SessionError, SessionHandle};
 use crate::client::ClientId;
+use crate::launch::looks_secret;
 use crate::mcp::McpCell;
 use crate::services::Services;
 use crate::tool::mcp::{AtClose, McpTasks, McpTasksSetup, McpTool};
@@ -246,6 +247,8 @@ impl SessionMcp {
     pub(super) fn secrets(&self) -> Vec<String> {
         let servers = self.cell.servers();
         let configured = servers.iter().flat_map(|server| server.config().secrets());
+        // Words that people use as values of such variables are no secrets.
+        let configured = configured.filter(|value| looks_secret(value));
         configured
             .chain(self.given_tokens.iter().cloned())
             .collect()
