@@ -22,6 +22,24 @@ pub fn plain(name: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
+/// Returns the known name that a name is a mistake for: the same letters, or one or two wrong ones.
+pub fn meant<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let plain_written = plain(written);
+    let rank = |name: &str| {
+        let wrong = difference(&plain_written, &plain(name));
+        let most = if name.len() < SHORTEST {
+            1
+        } else {
+            MOST_MISSPELT
+        };
+        (wrong <= most).then_some(wrong)
+    };
+    let ranked = known
+        .into_iter()
+        .filter_map(|name| Some((rank(name)?, name)));
+    ranked.min_by_key(|(rank, _)| *rank).map(|(_, name)| name)
+}
+
 /// Returns the known name that a name was probably meant to be, if there is one: it is written almost like
 /// it, or one of them has the other in it.
 pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
@@ -74,7 +92,31 @@ pub fn difference(one: &str, other: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{difference, nearest};
+    use super::{difference, meant, nearest};
+
+    #[test]
+    fn a_name_that_is_written_almost_like_another_is_a_mistake() {
+        let known = [
+            "excludedTools",
+            "hasSkillProvider",
+            "tools",
+            "model",
+            "baseUrl",
+        ];
+        let cases = [
+            ("excludedTool", Some("excludedTools")),
+            ("excluded_tools", Some("excludedTools")),
+            ("tool", Some("tools")),
+            ("modle", Some("model")),
+            ("baseURI", Some("baseUrl")),
+            ("hasToolProvider", None),
+            ("modelPolicy", None),
+            ("excludedSkills", None),
+        ];
+        for (written, mistake) in cases {
+            assert_eq!(meant(written, known), mistake, "{written}");
+        }
+    }
 
     #[test]
     fn the_nearest_name_is_one_that_may_have_been_meant() {

@@ -190,6 +190,7 @@ impl Session {
             required_tool: None,
             run_scope: message.scope,
             wait: false,
+            without_effect: Vec::new(),
         }
     }
 

@@ -54,6 +54,7 @@ const MEMBERS: &[(&str, &str, Class, &str)] = &[
     ("configDir", "cr", Warned, r#""/nowhere""#),
     ("contextTier", "cru", Honoured, r#""default""#),
     ("continueOnAutoMode", "u", Refused, "true"),
+    ("continuePendingWork", "c", Nothing, "true"),
     ("continuePendingWork", "r", Honoured, "true"),
     ("copilotUrl", "u", Refused, r#""https://elsewhere.example""#),
     ("customAgents", "cr", Honoured, r#"[{"name": "mine", "prompt": "You help."}]"#),
@@ -243,6 +244,10 @@ async fn check(client: &Client, (name, letter, class, value): (&str, char, Class
     let base = client.create(json!({})).await;
     let mut params = json!({});
     params[name] = value;
+    if name == "configDir" {
+        // With discovery it is refused.
+        params["enableConfigDiscovery"] = false.into();
+    }
     if asked == Request::Send && name != "prompt" {
         params["prompt"] = "go".into();
     }
@@ -312,7 +317,7 @@ async fn every_member_is_honoured_refused_by_name_or_told_to_have_no_effect() {
 }
 
 #[tokio::test]
-async fn a_member_that_nobody_knows_is_refused_and_changes_nothing() {
+async fn a_member_that_is_a_mistake_is_refused_and_changes_nothing() {
     let daemon = Daemon::playing([Turn::user("go").says("ok")]).await;
     let client = daemon.client();
     let mut session = client.create(json!({})).await;
@@ -355,8 +360,8 @@ async fn a_member_that_nobody_knows_is_refused_and_changes_nothing() {
         ),
         (
             "session.options.update",
-            json!({"sessionId": id, "model": "other", "colour": "red"}),
-            "session.options.update: colour: there is no such member",
+            json!({"sessionId": id, "model": "other", "excludedTool": ["x"]}),
+            "session.options.update: excludedTool: there is no such member",
         ),
         (
             "session.send",
@@ -377,9 +382,19 @@ async fn a_member_that_nobody_knows_is_refused_and_changes_nothing() {
     let error = client.refused("session.resume", resumed).await;
     assert!(error.message.contains("not found"), "{}", error.message);
     session.ask("go").await;
+    let future = json!({"fromTheFuture": 1, "tools": [{"name": "t", "shade": "red"}]});
+    let mut session = client.create(future).await;
+    let told = self::told(&mut session).await;
+    for part in [
+        "fromTheFuture: it is not known here",
+        "tools[0].shade: it is not known here",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
     let newer = json!({"requestNewest": false, "newest": null, "more": [],
         "tools": [{"name": "t", "newest": null}]});
-    client.create(newer).await;
+    let mut session = client.create(newer).await;
+    assert_eq!(self::told(&mut session).await, "");
     daemon.finish().await;
 }
 

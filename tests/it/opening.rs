@@ -267,7 +267,7 @@ async fn a_longer_context_that_cannot_be_asked_for_is_told_and_not_refused() {
 async fn names_of_tools_that_are_probably_mistakes_are_told_and_count_all_the_same() {
     let daemon = Daemon::playing([Turn::user("go").says("ok")]).await;
     let options = json!({
-        "excludedTools": ["edt", "builtin:web_fech", "github-create_issue", "mcp__srv__tool", "rapport", "Bash"],
+        "excludedTools": ["edt", "builtin:web_fech", "github-create_issue", "mcp__srv__tool", "repart", "Bash"],
         "availableTools": ["*"], "toolFilterPrecedence": "excluded",
         "tools": [{"name": "report"}, {"name": "edt_later"}],
     });
@@ -278,7 +278,7 @@ async fn names_of_tools_that_are_probably_mistakes_are_told_and_count_all_the_sa
     for part in [
         "excludedTools: `edt` may be meant as `edit`",
         "excludedTools: `builtin:web_fech` may be meant as `web_fetch`",
-        "excludedTools: `rapport` may be meant as `report`",
+        "excludedTools: `repart` may be meant as `report`",
     ] {
         assert!(message.contains(part), "{message}");
     }

@@ -12,7 +12,7 @@ use crate::event::session::WorkContext;
 use crate::id::{EventId, MessageId, SessionId};
 use crate::json::group;
 use crate::run_scope::RunScope;
-use crate::session::members::{self, Request};
+use crate::session::members::{self, Request, WithoutEffect};
 use crate::time::Timestamp;
 
 /// The parameters of a method that only needs a session.
@@ -138,15 +138,20 @@ pub struct SendParams {
     /// Whether the answer comes when the run of the message has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wait: bool,
+    /// The members that have no effect.
+    #[serde(skip)]
+    pub without_effect: Vec<WithoutEffect>,
 }
 
 impl SendParams {
     /// Reads a message; the error names the member that is wrong.
     fn read<E: serde::de::Error>(object: &RawValue) -> Result<Self, E> {
-        // What has no effect here is about bills and traces, which nobody keeps.
-        members::checked(Request::Send, object)?;
+        let without_effect = members::checked(Request::Send, object)?;
         let SendFields(params) = group(object)?;
-        Ok(params)
+        Ok(Self {
+            without_effect,
+            ..params
+        })
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! The table has every member that the public clients send. One that nothing here could keep is refused by
 //! name if it narrows what a session may do or changes who answers; otherwise it is accepted and people are
-//! told that it has no effect. A member that is not in the table is refused, unless it asks for nothing.
+//! told that it has no effect. A member that is not in the table is refused if it is a mistake for one that is.
+//! Otherwise a later client may know it: people are told that it has no effect here.
 
 mod nested;
 mod table;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::misspelt::nearest;
+use crate::misspelt::meant;
 
 pub use nested::{NESTED, NestedMembers};
 pub use table::TABLE;
@@ -75,6 +76,9 @@ pub struct WithoutEffect {
     pub why: &'static str,
 }
 
+/// Why a member that is not known has no effect.
+const NOT_KNOWN: &str = "it is not known here";
+
 /// The members of an object as they were sent.
 type Sent<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
@@ -90,7 +94,7 @@ pub fn check(request: Request, object: &RawValue) -> Result<Vec<WithoutEffect>, 
         let mut rows = TABLE.iter();
         let row = rows.find(|row| row.name == name && row.requests.contains(&request));
         let Some(row) = row else {
-            unknown(request, &name, value)?;
+            without.extend(unknown(request, &name, value)?);
             continue;
         };
         match row.becomes {
@@ -116,13 +120,15 @@ fn read(value: &RawValue) -> Value {
     serde_json::from_str(value.get()).unwrap_or_default()
 }
 
-/// Refuses a member that is not known, unless it asks for nothing.
-fn unknown(request: Request, name: &str, value: &RawValue) -> Result<(), String> {
+/// Refuses a member that is a mistake for one that is known. Another one has no effect.
+fn unknown(
+    request: Request,
+    name: &str,
+    value: &RawValue,
+) -> Result<Option<WithoutEffect>, String> {
     if asks_for_nothing(name, &read(value)) {
-        return Ok(());
+        return Ok(None);
     }
-    let known = TABLE.iter().filter(|row| row.requests.contains(&request));
-    let near = nearest(name, known.map(|row| row.name));
     if let Some(row) = TABLE.iter().find(|row| row.name == name) {
         let methods: Vec<&str> = row.requests.iter().map(|it| it.method()).collect();
         return Err(format!(
@@ -131,13 +137,16 @@ fn unknown(request: Request, name: &str, value: &RawValue) -> Result<(), String>
             methods.join(" and ")
         ));
     }
-    Err(match near {
-        Some(near) => format!("{name}: there is no such member; did you mean `{near}`?"),
-        None => format!(
-            "{name}: there is no such member of {} here; leave it out",
-            request.method()
-        ),
-    })
+    let known = TABLE.iter().filter(|row| row.requests.contains(&request));
+    match meant(name, known.map(|row| row.name)) {
+        Some(meant) => Err(format!(
+            "{name}: there is no such member; did you mean `{meant}`?"
+        )),
+        None => Ok(Some(WithoutEffect {
+            name: name.to_owned(),
+            why: NOT_KNOWN,
+        })),
+    }
 }
 
 /// Whether a member that is not known asks for nothing, so that it can be left out: it is empty, or says that

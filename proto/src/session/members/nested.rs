@@ -1,11 +1,11 @@
-//! The members of objects inside of a request. One that is not known is refused: a list of tools under a
-//! name that nobody reads would narrow nothing.
+//! The members of objects inside of a request. One that is a mistake for one that is known is refused: a list
+//! of tools under a name that nobody reads would narrow nothing.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Sent, WithoutEffect, asks_for_nothing, read};
-use crate::misspelt::nearest;
+use super::{NOT_KNOWN, Sent, WithoutEffect, asks_for_nothing, read};
+use crate::misspelt::meant;
 
 /// How objects are found below a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,14 +259,15 @@ impl NestedMembers {
                 None => {
                     let known = self.known.iter().copied();
                     let known = known.chain(self.others.iter().map(|(other, _)| *other));
-                    return Err(match nearest(&name, known) {
-                        Some(near) => format!(
-                            "{place}.{name}: there is no such member; did you mean `{near}`?"
-                        ),
-                        None => format!(
-                            "{place}.{name}: there is no such member; there are {}",
-                            self.known.join(", ")
-                        ),
+                    if let Some(meant) = meant(&name, known) {
+                        return Err(format!(
+                            "{place}.{name}: there is no such member; did you mean `{meant}`?"
+                        ));
+                    }
+                    let name = format!("{place}.{name}");
+                    without.push(WithoutEffect {
+                        name,
+                        why: NOT_KNOWN,
                     });
                 }
             }

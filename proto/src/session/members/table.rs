@@ -84,6 +84,8 @@ pub const TABLE: &[Member] = &[
     row("clientName", ALL_OPTIONS, Honoured),
     row("commands", OPENING, Honoured),
     row("contextTier", ALL_OPTIONS, Honoured),
+    // Nothing is pending in a new session.
+    row("continuePendingWork", &[Create], Nothing),
     row("continuePendingWork", &[Resume], Honoured),
     row("customAgents", OPENING, Honoured),
     row("defaultAgent", OPENING, Honoured),

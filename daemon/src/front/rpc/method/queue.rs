@@ -138,6 +138,7 @@ pub(super) async fn insert(context: Context, params: InsertParams) -> Result<Ins
         required_tool: message.required_tool,
         run_scope: None,
         wait: false,
+        without_effect: Vec::new(),
     };
     let send = Send {
         place: SendPlace::At(clamped(params.position)),

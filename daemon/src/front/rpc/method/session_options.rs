@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use loopd_proto::misspelt::nearest;
+use loopd_proto::misspelt::meant;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::session::{ClientTool, CustomAgent, SessionOptions, WithoutEffect};
 use serde_json::Value;
@@ -233,7 +233,7 @@ fn mistaken<'k>(pattern: &str, known: &'k [String]) -> Option<&'k str> {
     if is_open || known.iter().any(names_one) {
         return None;
     }
-    nearest(name, known.iter().map(String::as_str))
+    meant(name, known.iter().map(String::as_str))
 }
 
 async fn warn(session: &SessionHandle, kind: &str, message: String) {

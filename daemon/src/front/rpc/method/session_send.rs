@@ -8,6 +8,7 @@ use loopd_proto::params::session::{
 };
 use serde_json::value::RawValue;
 
+use super::session_options;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -19,6 +20,7 @@ use loopd_kernel::command::{
 /// Answers when the message is stored. The turn runs on its own, unless the client waits for its end.
 pub(super) async fn send(context: Context, params: SendParams) -> Result<Sent, RpcError> {
     let session = context.session(&params.session_id)?;
+    session_options::warn_of_members(&session, &params.without_effect).await;
     let waits = params.wait;
     let message = message(params, context.caller())?;
     if waits {
@@ -56,6 +58,7 @@ pub(super) async fn send_and_wait(
 ) -> Result<Completed, RpcError> {
     let id = params.send.session_id.clone();
     let session = context.session(&id)?;
+    session_options::warn_of_members(&session, &params.send.without_effect).await;
     let client = context.connection.id();
     let waiting = session.send_and_wait(
         message(params.send, context.caller())?,
