@@ -231,7 +231,10 @@ mod tests {
                 json!({"oauth": {"callbackPort": 0}}),
                 "`oauth.callbackPort` that is no port",
             ),
-            (json!({"oauthGrantType": "password"}), "an `oauthGrantType`"),
+            (
+                json!({"oauthGrantType": "password"}),
+                "`oauthGrantType` \"password\"",
+            ),
         ] {
             let error = entry(config.clone()).expect_err("a mistake");
             assert!(error.contains(expected), "{config}: {error}");
