@@ -15,9 +15,7 @@ pub(crate) mod composed;
 pub(crate) mod coverage;
 mod deny;
 pub(crate) mod directories;
-mod evaluated;
 mod fit;
-mod handed_over;
 pub(crate) mod identifier;
 pub(crate) mod looks;
 mod options;
@@ -30,6 +28,7 @@ pub(crate) mod runs;
 mod script_text;
 mod swept;
 mod table;
+mod typed_words;
 pub(crate) mod word;
 pub(crate) mod write_targets;
 pub(crate) mod written;
@@ -37,9 +36,10 @@ pub(super) mod written_by_git;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
 
-pub use self::evaluated::evaluates;
 pub use self::fit::{LineFit, fit, fits};
-pub use self::handed_over::may_be_option;
+pub use self::typed_words::{
+    TypedLine, TypedText, has_words_with, may_be_option, run_what_they_write,
+};
 
 use self::coverage::Coverage;
 use self::deny::Hit;

@@ -48,6 +48,8 @@ impl fmt::Display for MissingInputs {
 pub enum NotFilled {
     Missing(MissingInputs),
     NotQuotable(NotQuotable),
+    /// One of its commands writes a file, and one runs a file.
+    RunsWritten,
     /// This word comes before the first named input, and all inputs are named.
     NoPlace(String),
     TooLong,
@@ -58,6 +60,10 @@ impl fmt::Display for NotFilled {
         match self {
             Self::Missing(missing) => missing.fmt(f),
             Self::NotQuotable(place) => place.fmt(f),
+            Self::RunsWritten => f.write_str(
+                "one of its commands writes a file and another one runs a file, so what was typed after its \
+                 name might run; leave it out, or put these commands into a script of your project",
+            ),
             Self::NoPlace(word) => write!(
                 f,
                 "`{word}` belongs to no input, because all of them are named after it; leave it out, or \

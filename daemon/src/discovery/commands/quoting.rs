@@ -2,24 +2,27 @@
 //!
 //! The command is the author's. Each argument becomes one word of it, whatever it contains: it is put
 //! into single quotes, also where the author has quotes around its place. Where text cannot be quoted
-//! (`$((…))`, `${…}`, a comment), or where it may be evaluated again (`sh -c "…"`, `awk '…'`, `x=…`,
-//! `[[ … -eq 1 ]]`), nothing is put in and the command does not run. Plain words, which mean the same
-//! everywhere, are put in there all the same.
+//! (`$((…))`, `${…}`, a comment), or where it is not certain that it is data (`sh -c "…"`, `awk '…'`,
+//! `x=…`, `timeout 5 sh -c …`, a program that is not known), nothing is put in and the command does not
+//! run. Plain words, which mean the same in every language, may stand in more places, but are never a
+//! command or the name of a script. What the kernel reads in the finished command is compared with what
+//! was put in, so that a mistake here refuses the command.
 //!
 //! `$ARGUMENTS` outside quotes hands over all that was typed, options included. Any other place takes a
 //! word, which must not become an option: one that begins with a dash is refused unless `--` stands
 //! before its place.
 
+use std::cell::Cell;
 use std::fmt;
 
-use loopd_kernel::policy::shell;
+use loopd_kernel::policy::shell::{self, TypedLine, TypedText};
 
 /// Why an argument cannot be put into a shell command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotQuotable {
     /// The command as its author wrote it.
     command: String,
-    why: &'static str,
+    why: String,
 }
 
 impl fmt::Display for NotQuotable {
@@ -27,8 +30,9 @@ impl fmt::Display for NotQuotable {
         let Self { command, why } = self;
         write!(
             f,
-            "what was typed after its name cannot be put into its command `{command}` safely: {why}; type \
-             plain words, or write the command so that the argument is a word of its own, as in `cmd \"$1\"`"
+            "what was typed after its name cannot be put into its command `{command}` safely: {why}; write the \
+             command so that a program which only reads gets it as a word of its own, as in `git log \"$1\"`, or \
+             put the command into a script of your project, as in `./script.sh \"$1\"`"
         )
     }
 }
@@ -54,50 +58,79 @@ pub(super) enum Takes {
 
 /// Puts the arguments into a command.
 pub(super) fn quoted(command: &str, pieces: &[Piece]) -> Result<String, NotQuotable> {
-    let refused = |why| NotQuotable {
+    filled_and_checked(pieces).map_err(|why| NotQuotable {
         command: command.to_owned(),
         why,
+    })
+}
+
+fn filled_and_checked(pieces: &[Piece]) -> Result<String, String> {
+    let typed = || {
+        pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Typed { words, text, .. } => Some((words, text)),
+        })
     };
-    let typed = pieces.iter().filter_map(|piece| match piece {
-        Piece::Text(_) => None,
-        Piece::Typed { words, text, .. } => Some((words, text)),
-    });
-    if typed.clone().any(|(_, text)| text.contains('\0')) {
-        return Err(refused("it has a character that no word can have"));
+    if typed().any(|(_, text)| text.contains('\0')) {
+        return Err("it has a character that no word can have".to_owned());
     }
-    let is_plain = typed
-        .clone()
+    let text = filled(pieces, |text, _| text.to_owned())?;
+    if typed().all(|(words, _)| words.is_empty()) {
+        return Ok(text);
+    }
+    let is_plain = typed()
         .flat_map(|(words, _)| words)
         .all(|word| is_harmless(word));
-    let text = filled(pieces, |text, _| text.to_owned()).map_err(refused)?;
     if !is_plain {
-        // The same command with a word that can be found again.
-        let marked = filled(pieces, |_, _| MARK.to_owned()).map_err(refused)?;
-        if shell::evaluates(&marked, MARK) {
-            return Err(refused("bash or a program in it may evaluate its place"));
+        let places = Cell::new(0);
+        let probed = filled(pieces, |_, _| {
+            places.set(places.get() + 1);
+            PROBE.to_owned()
+        })?;
+        if !shell::has_words_with(&probed, PROBE, places.get()) {
+            return Err("what is around its place cannot be read with certainty".to_owned());
         }
     }
-    let mut texts = typed.flat_map(|(words, text)| words.iter().chain([text]));
+    // The same command with a word that can be found again.
+    let marked = filled(pieces, |_, _| MARK.to_owned())?;
+    let line = TypedLine {
+        marked: &marked,
+        mark: MARK,
+        actual: &text,
+        typed: if is_plain {
+            TypedText::Plain
+        } else {
+            TypedText::Any
+        },
+    };
+    if let Some(why) = line.refusal() {
+        return Err(why);
+    }
+    let mut texts = typed().flat_map(|(words, text)| words.iter().chain([text]));
     if texts.any(|text| text.starts_with('-')) {
         let marked = filled(pieces, |text, takes| match takes {
             Takes::Words if text.starts_with('-') => DASHED.to_owned(),
             Takes::Words | Takes::WordsAndOptions => MARK.to_owned(),
-        });
-        if shell::may_be_option(&marked.map_err(refused)?, DASHED) {
-            return Err(refused(
+        })?;
+        if shell::may_be_option(&marked, DASHED) {
+            return Err(
                 "it begins with a dash and would be taken for an option, unless `--` stands before its \
-                 place",
-            ));
+                 place"
+                    .to_owned(),
+            );
         }
     }
     Ok(text)
 }
 
+/// A text with all that means something to a shell. Where it is read as it stands, everything is.
+const PROBE: &str = "probe'\"$(x) `y` \\ ;&|<>(){}[]*?~#!\n=${z}end";
+
 /// A word that stands for an argument, and one for an argument that begins with a dash.
 const MARK: &str = "loopdargument";
 const DASHED: &str = "loopddashed";
 
-fn filled(pieces: &[Piece], value: impl Fn(&str, Takes) -> String) -> Result<String, &'static str> {
+fn filled(pieces: &[Piece], value: impl Fn(&str, Takes) -> String) -> Result<String, String> {
     let mut place = ShellPlace::default();
     let mut text = String::new();
     for piece in pieces {
@@ -111,7 +144,7 @@ fn filled(pieces: &[Piece], value: impl Fn(&str, Takes) -> String) -> Result<Str
                 words,
                 text: typed,
                 takes,
-            } => match place.quotes()? {
+            } => match place.quotes().map_err(str::to_owned)? {
                 Quotes::None => {
                     let words = words.iter().map(|word| word_of(&value(word, *takes)));
                     let words: Vec<String> = words.collect();

@@ -3,6 +3,8 @@
 //! The text is cut before arguments are filled in, so that arguments can neither add a command to run
 //! nor a file to include.
 
+use loopd_kernel::policy::shell;
+
 use super::arguments::{self, NotFilled, Wanted};
 use super::definition::CommandFormat;
 
@@ -74,10 +76,13 @@ impl Template {
 
     /// Returns the shell commands of the text, without their arguments filled in.
     pub fn shell_commands(&self) -> impl Iterator<Item = &str> {
-        self.segments.iter().filter_map(|segment| match segment {
-            Segment::Shell(command) => Some(command.as_str()),
-            Segment::Text(_) | Segment::File(_) => None,
-        })
+        self.segments.iter().filter_map(shell_command)
+    }
+
+    /// Returns whether arguments were put into one of its commands.
+    fn takes_arguments(&self, filled: &[Segment]) -> bool {
+        let own = self.shell_commands();
+        own.ne(filled.iter().filter_map(shell_command))
     }
 
     /// Returns which arguments the text uses.
@@ -97,10 +102,23 @@ impl Template {
                 Segment::File(path) => Segment::File(filled.fill(path, &mut room)?),
             });
         }
+        if self.takes_arguments(&segments) {
+            let lines: Vec<&str> = segments.iter().filter_map(shell_command).collect();
+            if lines.len() > 1 && shell::run_what_they_write(&lines.join("\n")) {
+                return Err(NotFilled::RunsWritten);
+            }
+        }
         if let Some(rest) = filled.unused() {
             segments.push(Segment::Text(format!("\n\n{rest}")));
         }
         Ok(segments)
+    }
+}
+
+fn shell_command(segment: &Segment) -> Option<&str> {
+    match segment {
+        Segment::Shell(command) => Some(command),
+        Segment::Text(_) | Segment::File(_) => None,
     }
 }
 

@@ -10,7 +10,7 @@ mod special;
 
 use std::collections::BTreeMap;
 
-pub(super) use self::program::{code_options, is_for_running};
+pub(super) use self::program::{code_options, is_for_running, is_quiet, is_told_by};
 
 use super::reader::{Assignment, Input, Script, Simple};
 use super::word::{Word, base_name};

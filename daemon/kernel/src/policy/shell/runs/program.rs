@@ -143,6 +143,19 @@ fn is_special(name: &str) -> bool {
         || DATABASE_CLIENTS.contains(&name)
 }
 
+/// Whether a program runs nothing that stands in these arguments.
+pub(in crate::policy::shell) fn is_quiet(name: &str, arguments: &[Word]) -> bool {
+    match kind(class(name), name, arguments) {
+        Kind::Quiet | Kind::Copying => true,
+        Kind::Wrapper | Kind::Special | Kind::Running | Kind::Unknown => false,
+    }
+}
+
+/// Whether programs take the value of a variable for more than a text.
+pub(in crate::policy::shell) fn is_told_by(variable: &str) -> bool {
+    is_settings(variable) || is_run_by_others(variable)
+}
+
 /// Whether a variable names a file that runs first, or holds options that make a program run
 /// others.
 pub(super) fn is_settings(name: &str) -> bool {
