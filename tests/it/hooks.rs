@@ -29,7 +29,7 @@ mod payloads;
 mod permission;
 mod prompts;
 mod stop;
-mod support;
+pub(crate) mod support;
 mod tree;
 mod tried;
 mod turned_off;

@@ -11,9 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::beside::BesideCalls;
 use super::budget::{TreeBudget, UnsettledCall, UnsettledSideCall};
 use super::clients::Clients;
 use super::clients::attach::PendingWork;
+use super::consolidation::Consolidation;
 use super::files::FileWriter;
 use super::hooks::SessionHooks;
 use super::instructions::SessionInstructions;
@@ -77,6 +79,10 @@ pub(super) struct Actor {
     pub(super) unsettled: UnsettledCall,
     /// The model call beside the conversation whose usage is about to be stored.
     pub(super) unsettled_side: UnsettledSideCall,
+    /// The calls about the conversation that somebody waits for.
+    pub(super) beside: BesideCalls,
+    /// The notes for later sessions that are made when this one has ended.
+    pub(super) notes: Option<Consolidation>,
     /// The database for SQL of the model; no file is opened before it is needed.
     pub(super) sql: SqlCell,
     pub(super) storage: Storage,
@@ -151,6 +157,8 @@ impl Actor {
             budget: Arc::default(),
             unsettled: UnsettledCall::default(),
             unsettled_side: UnsettledSideCall::default(),
+            beside: BesideCalls::default(),
+            notes: None,
             storage: Storage::default(),
             rewinding: RewindWork::default(),
             hooks: SessionHooks::new(transcript),
@@ -181,6 +189,9 @@ impl Actor {
         }
         self.end_processes().await;
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
+        if let Some(notes) = self.notes.take() {
+            self.sessions.after_the_end(notes.run());
+        }
     }
 
     /// Ends what must not outlive the session, before anybody can open the session again.
@@ -249,6 +260,10 @@ impl Actor {
                 self.take_command(*command, reply).await
             }
             Message::SendAndWait(wanted) => self.send_and_wait(*wanted).await,
+            Message::AskBeside { question, reply } => {
+                self.ask_beside(question, reply);
+                Flow::Go
+            }
             Message::Mcp(message) => {
                 self.take_mcp(message).await;
                 Flow::Go
@@ -418,6 +433,16 @@ impl Actor {
                 self.end_hooks_of_stop(reply);
                 Flow::Go
             }
+            Message::StopUnlessUsed { reply } => {
+                if self.clients.attachments().is_empty() && !self.state.is_working() {
+                    self.end_processes().await;
+                    self.sessions.forget(&self.state.id, &self.mailbox);
+                    reply.send(()).ok();
+                    return Flow::Stop;
+                }
+                reply.send(()).ok();
+                Flow::Go
+            }
             Message::Stop { reply } => {
                 self.end_processes().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);
@@ -513,6 +538,7 @@ impl Actor {
             | Answer::Aborted(_)
             | Answer::Withdrawn { .. }
             | Answer::GuardsLifted(_)
+            | Answer::Cleared(_)
             | Answer::Permissions { .. } => None,
         };
         if let Some(id) = &message {
@@ -545,6 +571,10 @@ impl Actor {
                 let tool = self.toolset().resolve(name);
                 tool.map(|tool| tool.origin())
             },
+            ends_turn: &|name| {
+                let tool = self.toolset().resolve(name);
+                tool.is_some_and(|tool| tool.ends_turn())
+            },
             mcp_tool: &|name| self.toolset().mcp_tool(name),
             inherited: &|| {
                 let subagent = self.state.subagent.as_ref();
@@ -560,6 +590,7 @@ impl Actor {
             fleet_workers: self.services.config.agents.max_concurrent,
             fleet_todos: self.services.config.agents.max_fleet_todos,
             most_wakes: self.services.config.agents.max_wakes,
+            makes_titles: self.services.config.titles.model.is_some(),
             hooks: HookNeeds {
                 guard: &|call| self.has_hooks(HookKind::PreToolUse, Some(&call.name)),
                 permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),

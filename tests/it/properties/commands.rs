@@ -54,6 +54,7 @@ impl Work {
             | Effect::KeepOutputs { .. }
             | Effect::Summarise(_)
             | Effect::CancelSummary
+            | Effect::MakeTitle { .. }
             | Effect::AskClients(_)
             | Effect::Withdraw(_)
             | Effect::Resolve { .. }

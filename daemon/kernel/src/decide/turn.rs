@@ -87,7 +87,15 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
                     name: title.clone(),
                     by: NamedBy::Auto,
                 }))
-                .tell(Ephemeral::TitleChanged(TitleChanged { title }));
+                .tell(Ephemeral::TitleChanged(TitleChanged {
+                    title: title.clone(),
+                }));
+            if env.makes_titles && state.subagent.is_none() {
+                decision.run(Effect::MakeTitle {
+                    name: title,
+                    message: shown.clone(),
+                });
+            }
         }
         decision.store(Durable::UserMessage(UserMessage {
             transformed_content: text,
@@ -450,7 +458,12 @@ pub(super) fn after_tools(
             rest(state, decision, LoopOutcome::Done, env);
         }
     } else if !queue::take_steering(state, decision) {
-        next_turn(state, turn, decision, env);
+        if state.history.stored().is_empty() {
+            // The conversation was cleared, and the message that was to come next was withdrawn.
+            rest(state, decision, LoopOutcome::Done, env);
+        } else {
+            next_turn(state, turn, decision, env);
+        }
     }
 }
 
@@ -475,7 +488,8 @@ pub(super) enum Stop {
     No,
     /// A person rejected a call.
     Rejected,
-    /// The model said that the task is complete, or that it is blocked; or it tried to in vain.
+    /// The model said that the task is complete, or that it is blocked; or it tried to in vain. Or a tool
+    /// ends the turn.
     TaskEnded,
 }
 
