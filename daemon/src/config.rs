@@ -395,8 +395,15 @@ impl ConfigFile {
                 "the provider `{name}` has a `/` in its name; choose another name"
             ));
         }
-        if self.titles.model.as_deref().is_some_and(|model| model.trim().is_empty()) {
-            return Some("[titles] model: the name is empty; name a model, or remove it".to_owned());
+        if self
+            .titles
+            .model
+            .as_deref()
+            .is_some_and(|model| model.trim().is_empty())
+        {
+            return Some(
+                "[titles] model: the name is empty; name a model, or remove it".to_owned(),
+            );
         }
         let known = |name: &str| self.provider.contains_key(name) || OF_LAUNCH.contains(&name);
         self.fallback_models.iter().find_map(|model| {

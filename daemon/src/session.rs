@@ -10,6 +10,7 @@ pub mod beside;
 mod budget;
 pub mod clients;
 mod consolidation;
+mod deciding;
 mod due;
 mod effects;
 mod files;
@@ -497,7 +498,12 @@ impl SessionHandle {
     /// Ends the actor without changing the log, unless somebody uses the session or it works.
     async fn stop_unless_used(&self) {
         let (reply, stopped) = oneshot::channel();
-        if self.mailbox.send(Message::StopUnlessUsed { reply }).await.is_ok() {
+        if self
+            .mailbox
+            .send(Message::StopUnlessUsed { reply })
+            .await
+            .is_ok()
+        {
             // An error means that the actor has ended already.
             stopped.await.ok();
         }

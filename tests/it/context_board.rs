@@ -146,10 +146,17 @@ async fn a_session_that_ends_is_boiled_down_if_that_is_configured() {
     let id = session.id.as_str().into();
     let log = store.read(&id, loopd_proto::id::Seq::START, 10_000).await;
     let log: Vec<String> = log.unwrap().iter().map(|it| it.json.to_string()).collect();
-    let end = log.iter().find(|it| it.contains("\"infoType\":\"consolidation\""));
+    let end = log
+        .iter()
+        .find(|it| it.contains("\"infoType\":\"consolidation\""));
     assert!(end.unwrap().contains("1 added, 0 removed"), "{end:?}");
-    let shutdown = log.iter().rposition(|it| it.contains("session.shutdown")).unwrap();
-    let usage = log.iter().position(|it| it.contains("\"purpose\":\"consolidation\""));
+    let shutdown = log
+        .iter()
+        .rposition(|it| it.contains("session.shutdown"))
+        .unwrap();
+    let usage = log
+        .iter()
+        .position(|it| it.contains("\"purpose\":\"consolidation\""));
     assert!(usage.unwrap() > shutdown);
 
     // Nothing new was said, so that there is nothing new to note.
@@ -167,14 +174,19 @@ async fn a_session_that_ends_is_boiled_down_if_that_is_configured() {
 async fn sessions_that_do_not_ask_for_it_are_not_boiled_down() {
     for (config, options) in [
         ("", json!({"enableConfigDiscovery": true})),
-        (CONSOLIDATE, json!({})),
-        (CONSOLIDATE, json!({"enableConfigDiscovery": true, "planFirst": true})),
+        (CONSOLIDATE, json!({"enableConfigDiscovery": false})),
+        (
+            CONSOLIDATE,
+            json!({"enableConfigDiscovery": true, "planFirst": true}),
+        ),
     ] {
         let builder = Daemon::builder().script(noting().await);
         let daemon = builder.config(config).start().await;
         let mut session = daemon.client().create(options.clone()).await;
         if options["planFirst"] == true {
-            session.call("session.mode.set", json!({"mode": "plan"})).await;
+            session
+                .call("session.mode.set", json!({"mode": "plan"}))
+                .await;
         }
         for prompt in ["one", "two", "three"] {
             session.ask(prompt).await;

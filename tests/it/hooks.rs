@@ -29,11 +29,11 @@ mod payloads;
 mod permission;
 mod prompts;
 mod stop;
-pub(crate) mod support;
+mod support;
 mod tree;
 mod tried;
 mod turned_off;
 mod two_clients;
 mod typed;
 
-pub(crate) use support::{HookApp, HookReply};
+pub(crate) use support::{HookApp, HookReply, write_hooks};

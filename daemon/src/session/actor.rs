@@ -30,11 +30,9 @@ use super::shells;
 use super::skills::SessionSkills;
 use super::storage::{OnFailure, Storage, Substitute};
 use super::subagents::SessionSubagents;
-use super::subagents::as_child::ParentLink;
 use super::todos::SqlCell;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
-use crate::discovery::hooks::HookKind;
 use crate::hook::Transcript;
 use crate::publish::recent::Recent;
 use crate::redaction::file::FileMasks;
@@ -42,10 +40,8 @@ use crate::services::Services;
 use crate::subagent::CancelledBy;
 use loopd_exec::keep_alive::KeepAliveGuard;
 use loopd_exec::shells::Shells;
-use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
+use loopd_kernel::command::{Answer, Command, Decision};
 use loopd_kernel::context_window::ContextWindow;
-use loopd_kernel::decide::decide;
-use loopd_kernel::hook::HookNeeds;
 use loopd_kernel::state::State;
 
 pub(super) struct Actor {
@@ -83,6 +79,8 @@ pub(super) struct Actor {
     pub(super) beside: BesideCalls,
     /// The notes for later sessions that are made when this one has ended.
     pub(super) notes: Option<Consolidation>,
+    /// Whether a client has joined the session since it was opened.
+    pub(super) was_joined: bool,
     /// The database for SQL of the model; no file is opened before it is needed.
     pub(super) sql: SqlCell,
     pub(super) storage: Storage,
@@ -159,6 +157,7 @@ impl Actor {
             unsettled_side: UnsettledSideCall::default(),
             beside: BesideCalls::default(),
             notes: None,
+            was_joined: false,
             storage: Storage::default(),
             rewinding: RewindWork::default(),
             hooks: SessionHooks::new(transcript),
@@ -434,7 +433,8 @@ impl Actor {
                 Flow::Go
             }
             Message::StopUnlessUsed { reply } => {
-                if self.clients.attachments().is_empty() && !self.state.is_working() {
+                // Who has joined attaches later, or has left again.
+                if !self.was_joined && !self.state.is_working() {
                     self.end_processes().await;
                     self.sessions.forget(&self.state.id, &self.mailbox);
                     reply.send(()).ok();
@@ -554,54 +554,6 @@ impl Actor {
             }
         }
         done
-    }
-
-    pub(super) fn decide(&self, command: Command) -> Result<Decision, SessionError> {
-        let clock = &self.services.clock;
-        let mut ids = || clock.id();
-        let home = self.services.home.to_string_lossy();
-        let settings = self.hooks.files.rules();
-        let mut env = DecideEnv {
-            settings: settings.as_deref(),
-            now: clock.now(),
-            attended: self.is_attended(),
-            bypass: self.clients.launch().is_some_and(|launch| launch.yolo),
-            home: &home,
-            tool_origin: &|name| {
-                let tool = self.toolset().resolve(name);
-                tool.map(|tool| tool.origin())
-            },
-            ends_turn: &|name| {
-                let tool = self.toolset().resolve(name);
-                tool.is_some_and(|tool| tool.ends_turn())
-            },
-            mcp_tool: &|name| self.toolset().mcp_tool(name),
-            inherited: &|| {
-                let subagent = self.state.subagent.as_ref();
-                subagent.map(|_| self.effective_permissions().permissions)
-            },
-            can_switch_model: self.clients.can_switch_model(),
-            planning: self.planning(),
-            plan_file: &|| self.services.plan_file(&self.state.id),
-            runs_command: &|name| self.clients.runs_command(name),
-            top: self.subagents.parent().map(ParentLink::top),
-            fallback_models: &self.services.config.fallback_models,
-            provider_waits: self.services.config.waits.for_turns(),
-            fleet_workers: self.services.config.agents.max_concurrent,
-            fleet_todos: self.services.config.agents.max_fleet_todos,
-            most_wakes: self.services.config.agents.max_wakes,
-            makes_titles: self.services.config.titles.model.is_some(),
-            hooks: HookNeeds {
-                guard: &|call| self.has_hooks(HookKind::PreToolUse, Some(&call.name)),
-                permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),
-                stop: self.has_hooks(self.stop_kind(), None),
-                most_stop_blocks: self.services.config.hooks.stop_blocks,
-                answering: &|| self.answering_hooks(),
-            },
-            next_request: &|| self.request_facts(),
-            ids: &mut ids,
-        };
-        Ok(decide(&self.state, command, &mut env)?)
     }
 
     pub(super) fn tell(&mut self, event: &Ephemeral) {

@@ -208,9 +208,11 @@ pub(super) async fn ask(
 ) -> Result<SideReply, String> {
     let (said, used) = make(call, budget).await;
     if let Some(used) = used {
-        let command = Command::CalledBeside(Box::new(used), purpose);
-        // The send fails if the session has ended.
-        mailbox.send(Message::Report(Box::new(command))).await.ok();
+        let command = Box::new(Command::CalledBeside(Box::new(used), purpose));
+        let (reply, recorded) = oneshot::channel();
+        // Who asked learns the answer after the log has what it used. Both fail if the session has ended.
+        mailbox.send(Message::Command { command, reply }).await.ok();
+        recorded.await.ok();
     }
     said
 }

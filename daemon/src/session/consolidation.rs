@@ -112,7 +112,8 @@ impl Consolidation {
             tip: None,
             stored: true,
         };
-        let used = used.map(|used| Command::CalledBeside(Box::new(used), CallPurpose::Consolidation));
+        let used =
+            used.map(|used| Command::CalledBeside(Box::new(used), CallPurpose::Consolidation));
         let handle = sessions.open(session.clone());
         for command in used.into_iter().chain([log]) {
             if let Err(error) = handle.command(command).await {

@@ -29,7 +29,9 @@ async fn purposes(daemon: &Daemon, id: &str) -> Vec<String> {
 async fn a_handoff_is_written_by_the_model_around_what_the_log_knows() {
     let script = Script::answering(|request| {
         if asks_for_handoff(request) {
-            return Turn::any().says("## Goal\n\nA parser for towns.").uses(900, 40);
+            return Turn::any()
+                .says("## Goal\n\nA parser for towns.")
+                .uses(900, 40);
         }
         Turn::any().says("a town by the sea")
     });
@@ -39,7 +41,11 @@ async fn a_handoff_is_written_by_the_model_around_what_the_log_knows() {
     let before = daemon.script().last_request();
     let handoff = session.call(HANDOFF, json!({})).await;
     let summary = handoff["summary"].as_str().unwrap();
-    for part in ["# describe a town", "A parser for towns", "- describe a town"] {
+    for part in [
+        "# describe a town",
+        "A parser for towns",
+        "- describe a town",
+    ] {
         assert!(summary.contains(part), "{summary}");
     }
     assert!(handoff.get("problem").is_none(), "{handoff}");
@@ -52,8 +58,12 @@ async fn a_handoff_is_written_by_the_model_around_what_the_log_knows() {
     // It is counted as such, and is no part of the conversation.
     assert_eq!(purposes(&daemon, &session.id).await, ["handoff"]);
     let events = session.events();
-    let told = events.iter().filter(|event| event["type"] == "assistant.usage");
-    let told: Vec<_> = told.map(|event| event["data"]["interactionType"].clone()).collect();
+    let told = events
+        .iter()
+        .filter(|event| event["type"] == "assistant.usage");
+    let told: Vec<_> = told
+        .map(|event| event["data"]["interactionType"].clone())
+        .collect();
     assert_eq!(told, ["conversation-agent", "conversation-handoff"]);
     session.ask("and another").await;
     let last = Value::from(daemon.script().last_request().messages().to_vec()).to_string();
@@ -196,8 +206,13 @@ async fn an_agent_says_beside_its_work_how_far_it_is() {
     let held = gate.clone();
     let script = Script::answering(move |request| {
         let first = request.first_user_text();
-        if request.last_user_text().starts_with("Somebody who watches you") {
-            return Turn::any().says("Looking for towns; found one.").uses(300, 12);
+        if request
+            .last_user_text()
+            .starts_with("Somebody who watches you")
+        {
+            return Turn::any()
+                .says("Looking for towns; found one.")
+                .uses(300, 12);
         }
         if first.contains("look for towns") {
             if request.last_results().is_empty() {

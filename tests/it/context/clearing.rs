@@ -92,7 +92,11 @@ async fn what_other_calls_of_the_cleared_turn_say_is_not_told() {
     session.next("session.idle").await;
     session.ask("later").await;
     for request in &daemon.script().requests()[1..] {
-        assert!(!text(request).contains("secret of old"), "{}", text(request));
+        assert!(
+            !text(request).contains("secret of old"),
+            "{}",
+            text(request)
+        );
     }
     daemon.finish().await;
 }
@@ -125,9 +129,18 @@ async fn a_person_clears_a_session_that_rests_and_a_rewind_brings_it_back() {
     session.ask("first question").await;
     session.ask("second question").await;
     let done = invoke(&session, "clear", "").await;
-    assert!(done["message"].as_str().unwrap().contains("4 messages"), "{done}");
-    let dropped = session.call("loopd.messages", json!({"dropped": true})).await;
-    assert_eq!(dropped["messages"].as_array().unwrap().len(), 5, "{dropped}");
+    assert!(
+        done["message"].as_str().unwrap().contains("4 messages"),
+        "{done}"
+    );
+    let dropped = session
+        .call("loopd.messages", json!({"dropped": true}))
+        .await;
+    assert_eq!(
+        dropped["messages"].as_array().unwrap().len(),
+        5,
+        "{dropped}"
+    );
     session.ask("third question").await;
     let last = daemon.script().last_request();
     assert!(!text(&last).contains("first question"), "{}", text(&last));

@@ -1,11 +1,11 @@
 //! Compaction: it begins, it ends well or not, and what that means for the turn that waits for it.
 
+use loopd_proto::event::Durable;
 use loopd_proto::event::compaction::{
     Compacted, Compacting, CompactionComplete, CompactionStart, CompactionTokens, CompactionTrigger,
 };
 use loopd_proto::event::fact::{CallPurpose, Reminded};
 use loopd_proto::event::room::MakingRoom;
-use loopd_proto::event::Durable;
 use loopd_proto::event::turn::SystemMessage;
 use loopd_proto::id::Seq;
 

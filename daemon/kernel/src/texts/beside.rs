@@ -46,7 +46,12 @@ pub fn consolidation(board: &str) -> String {
 pub fn title(text: &str) -> Option<String> {
     let mut lines = text.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty())?;
-    let is_mark = |it: char| matches!(it, '"' | '\'' | '`' | '#' | '*' | '“' | '”' | '„' | '«' | '»');
+    let is_mark = |it: char| {
+        matches!(
+            it,
+            '"' | '\'' | '`' | '#' | '*' | '“' | '”' | '„' | '«' | '»'
+        )
+    };
     let line = line.trim_matches(|it: char| is_mark(it) || it.is_whitespace());
     let line = line.trim_end_matches('.');
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -98,15 +98,25 @@ mod tests {
         assert!(done.contains("1 added, 1 removed"), "{done}");
         assert!(done.contains("[9]") && done.contains("is empty"), "{done}");
         let listed = board.list(None).unwrap();
-        assert!(listed.contains("builds with make") && !listed.contains("old"), "{listed}");
+        assert!(
+            listed.contains("builds with make") && !listed.contains("old"),
+            "{listed}"
+        );
     }
 
     #[test]
     fn an_answer_that_cannot_be_read_changes_nothing() {
         let home = tempfile::tempdir().unwrap();
         let board = Board::new(home.path(), "/work".into());
-        for said in ["nothing to note", "{\"add\": [{\"scope\": \"world\", \"text\": \"x\"}]}", "{\"more\": 1}"] {
-            assert!(consolidate(&board, &Redaction::default(), said).is_err(), "{said}");
+        for said in [
+            "nothing to note",
+            "{\"add\": [{\"scope\": \"world\", \"text\": \"x\"}]}",
+            "{\"more\": 1}",
+        ] {
+            assert!(
+                consolidate(&board, &Redaction::default(), said).is_err(),
+                "{said}"
+            );
         }
         assert_eq!(board.shown().unwrap(), None);
         let nothing = consolidate(&board, &Redaction::default(), "{}").unwrap();

@@ -31,3 +31,31 @@ fn a_name_that_was_given_meanwhile_stays() {
         ignores(&given, titled);
     }
 }
+
+#[test]
+fn a_title_is_wanted_once_and_only_where_a_model_makes_titles() {
+    let unnamed = || {
+        nothing()
+            .and(queued("m1"))
+            .and(taken(&["m1"]))
+            .making_titles()
+    };
+    check(
+        &unnamed(),
+        || prepared(&["m1"]),
+        "
+        store session.model_change newModel=gpt
+        store loopd.named name=hello by=auto
+        tell session.title_changed title=hello
+        do make title \"hello\" of \"hello\"
+        store user.message m1 text=hello! turn=0 queued
+        tell session.tools_updated model=gpt
+        store system.message system
+        store assistant.turn_start #1 0
+        do call model #1/0
+        now turn #1/0 model called
+        ",
+    );
+    let decided = crate::decide::tests::decided(&preparing().making_titles(), prepared(&["m1"]));
+    assert!(!format!("{decided:?}").contains("MakeTitle"));
+}

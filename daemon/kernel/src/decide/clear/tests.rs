@@ -127,10 +127,8 @@ fn results_of_calls_that_were_cleared_are_not_told() {
         json!({ "messageId": "m2", "content": "begin anew" }),
     ));
     let messages = context::messages(&later.state());
-    let [ModelMessage::System(_), ModelMessage::User(parts)] = &messages[..] else {
-        panic!("{messages:?}");
-    };
-    assert_eq!(parts[..], [Part::Text("begin anew".to_owned())]);
+    let seed = vec![Part::Text("begin anew".to_owned())];
+    assert_eq!(messages.get(1..), Some(&[ModelMessage::User(seed)][..]));
 }
 
 #[test]
