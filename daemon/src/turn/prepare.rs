@@ -21,6 +21,7 @@ use super::skills;
 use crate::client::Client;
 use crate::discovery::Host;
 use crate::hook::{HookContext, PromptEnd};
+use crate::picture;
 use crate::skill::SkillView;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
 use crate::subagent::memory;
@@ -102,7 +103,13 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotice
             text.push_str("\n\n");
             loaded.push(skill);
         }
+        let limits = input.route.known_model(&model).map(|known| known.images);
+        let fitted =
+            picture::fit_attachments(&message.attachments, limits.unwrap_or_default()).await;
         text.push_str(&attachments::render(&message.prompt, &message.attachments).await);
+        if let Some((_, notes)) = &fitted {
+            text.push_str(&attachments::changed(notes));
+        }
         if let Some(hooks) = hooks.as_ref().filter(|hooks| hooks.is_for_prompts()) {
             let end = hooks.context.prompt_transformed(&message.prompt, &text);
             let end = end.await;
@@ -112,6 +119,7 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotice
         messages.push(PreparedMessage {
             id: message.id.clone(),
             text,
+            attachments: fitted.map(|(attachments, _)| attachments),
         });
     }
     let agent = selected_agent(&input).await;

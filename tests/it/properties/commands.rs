@@ -199,6 +199,7 @@ pub(super) fn prepared(messages: &[PendingMessage], ends: Preparation) -> Comman
             let ready = messages.iter().map(|message| PreparedMessage {
                 id: message.id.clone(),
                 text: format!("ready: {}", message.prompt),
+                attachments: None,
             });
             Command::Prepared(Prepared {
                 messages: ready.collect(),

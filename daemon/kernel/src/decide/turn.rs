@@ -74,11 +74,10 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
         tasks::deliver_stopped(state, &mut decision);
     }
     for message in &preparing.messages {
-        let text = prepared
-            .messages
-            .iter()
-            .find(|ready| ready.id == message.id)
-            .map(|ready| ready.text.clone());
+        let mut all = prepared.messages.iter();
+        let ready = all.find(|ready| ready.id == message.id);
+        let text = ready.map(|ready| ready.text.clone());
+        let changed = ready.and_then(|ready| ready.attachments.clone());
         let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
         if state.name.is_none() && !shown.trim().is_empty() {
             let title: String = shown.trim().chars().take(TITLE_CHARS).collect();
@@ -97,11 +96,13 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
                 });
             }
         }
+        let sent = as_sent(message);
         decision.store(Durable::UserMessage(UserMessage {
             transformed_content: text,
             interaction_id: Some(key.interaction.clone()),
             turn_id: Some(turn_id.clone()),
-            ..as_sent(message)
+            attachments: changed.or(sent.attachments),
+            ..sent
         }));
     }
     skills::prepared(state, &mut decision, prepared.skills, prepared.preloaded);
