@@ -13,6 +13,7 @@ pub mod compaction;
 pub mod fact;
 pub mod fleet;
 pub mod hook;
+pub mod import;
 pub mod mcp;
 pub mod research;
 pub mod rewind;
@@ -140,6 +141,7 @@ events! {
         "loopd.fleet_settled" => FleetSettled(fleet::FleetSettled),
         "loopd.fleet_paused" => FleetPaused(session::Empty),
         "loopd.fleet_ended" => FleetEnded(fleet::FleetEnded),
+        "loopd.imported" => Imported(import::Imported),
         "loopd.rewind_started" => RewindStarted(rewind::RewindStarted),
         "loopd.rewound" => Rewound(rewind::Rewound),
         "loopd.rewind_failed" => RewindFailed(rewind::RewindFailed),

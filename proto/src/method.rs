@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, autopilot, command, completion, context, daemon, discovery, event_log, fleet, history,
-    hook_list, host, inference, launch, mcp, messages, metadata, model, options, pending,
+    agent, autopilot, bundle, command, completion, context, daemon, discovery, event_log, fleet,
+    history, hook_list, host, inference, launch, mcp, messages, metadata, model, options, pending,
     permission, process, provider, queue, research, rewind, server, session, settings, shell,
     skill, stored, task, todo, tool, trust, ui, usage, workspace, worktree,
 };
@@ -156,6 +156,14 @@ methods! {
     "sessions.releaseLock" SessionsReleaseLock(session::Of) -> server::NoResult;
     /// Deletes sessions that have not changed for some days.
     "sessions.pruneOld" SessionsPruneOld(stored::PruneParams) -> stored::Pruned;
+    /// Returns a session as a bundle for another home, a page at a time: its log and its own files, no keys.
+    "loopd.sessions.export" LoopdSessionsExport(bundle::ExportParams) -> bundle::ExportPage;
+    /// Takes a part of a bundle that the caller is about to import.
+    "loopd.sessions.importPart" LoopdSessionsImportPart(bundle::ImportPartParams) -> bundle::ImportPartTaken;
+    /// Makes a session of a bundle that was sent; never overwrites one.
+    "loopd.sessions.import" LoopdSessionsImport(bundle::ImportParams) -> bundle::ImportedSession;
+    /// Finds sessions by a text in their messages, names and directories.
+    "loopd.sessions.search" LoopdSessionsSearch(bundle::SearchParams) -> bundle::SearchResult;
 
     /// Adds values that are masked in the tool output of this launch from now on.
     "secrets.addFilterValues" SecretsAddFilterValues(host::AddFilterValuesParams) -> host::Ok;

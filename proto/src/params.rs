@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod autopilot;
+pub mod bundle;
 pub mod command;
 pub mod completion;
 pub mod context;

@@ -432,6 +432,22 @@ impl Permissions {
         self.approve_all && !self.forbids_approve_all()
     }
 
+    /// Returns what narrows these permissions, without anything that was approved.
+    #[must_use]
+    pub fn without_approvals(self) -> Self {
+        Self {
+            denied: self.denied,
+            ask: self.ask,
+            managed: self.managed.map(|managed| {
+                Box::new(ManagedPermissions {
+                    allow: Vec::new(),
+                    ..*managed
+                })
+            }),
+            ..Self::default()
+        }
+    }
+
     /// Returns whether the managed rules forbid approving everything.
     pub fn forbids_approve_all(&self) -> bool {
         let managed = self.managed.as_ref();

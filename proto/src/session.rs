@@ -3,6 +3,7 @@
 mod autopilot;
 mod joiner;
 mod limits;
+mod portable;
 
 use std::collections::BTreeMap;
 

@@ -14,6 +14,7 @@
 //! ```
 //!
 //! This plays the stories of `stories.rs` and writes a new folder. It refuses a folder that exists.
+//! `LOOPD_RECORD_STORY` names one story, if the others are as they were.
 
 mod recording;
 mod stories;
@@ -168,7 +169,9 @@ async fn record_the_logs_of_a_version() {
     let version = std::env::var("LOOPD_RECORD_LOGS").expect("LOOPD_RECORD_LOGS names a version");
     let target = folder().join(version);
     assert!(!target.exists(), "{} exists already", target.display());
-    let stories = stories::play_all().await;
+    let only = std::env::var("LOOPD_RECORD_STORY").ok();
+    let stories = stories::play(only.as_deref()).await;
+    assert!(!stories.is_empty(), "there is no story {only:?}");
     std::fs::create_dir_all(&target).unwrap();
     for (story, logs) in stories {
         for log in &logs {

@@ -23,6 +23,7 @@ mod attach;
 mod auto_mode_switch;
 mod autopilot;
 mod budgets;
+mod bundles;
 mod client_commands;
 mod client_tools;
 mod closed_files;

@@ -235,6 +235,10 @@ impl Store for HeldStore {
         self.inner.sizes()
     }
 
+    fn find_newest(&self, search: loopd_store::LogSearch) -> StoreFuture<loopd_store::LogFindings> {
+        self.inner.find_newest(search)
+    }
+
     fn check(&self, within: std::time::Duration) -> StoreFuture<loopd_store::StoreCheck> {
         self.inner.check(within)
     }

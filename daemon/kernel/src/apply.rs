@@ -1,5 +1,6 @@
 //! Folds one stored event into the state. `apply` cannot fail, whatever the log holds.
 
+mod import;
 pub(crate) mod queue;
 mod rewind;
 mod runs;
@@ -421,6 +422,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.autopilot.run_ended(ended, state.mode);
             runs::end(state, ended);
         }
+        Durable::Imported(imported) => import::imported(state, imported),
         Durable::RewindStarted(started) => rewind::started(state, started),
         Durable::Rewound(rewound) => rewind::rewound(state, rewound),
         Durable::RewindFailed(_) => rewind::ended(state),

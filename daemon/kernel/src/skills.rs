@@ -49,6 +49,10 @@ pub struct Skills {
     preloaded: Vec<PreloadedSkill>,
     /// What clients said about single skills: whether they are in use.
     switches: BTreeMap<String, bool>,
+    /// What was loaded up to this position of the log was loaded in another home.
+    elsewhere: Seq,
+    /// Whether the skills of the system message are those of another home.
+    preloaded_elsewhere: bool,
 }
 
 impl Skills {
@@ -66,6 +70,13 @@ impl Skills {
 
     pub(crate) fn preloaded(&mut self, preloaded: &SkillsPreloaded) {
         self.preloaded.clone_from(&preloaded.skills);
+        self.preloaded_elsewhere = false;
+    }
+
+    /// The log up to this position was written in another home: the folders of its skills are not here.
+    pub(crate) fn stay_elsewhere(&mut self, through: Seq) {
+        self.elsewhere = through;
+        self.preloaded_elsewhere = true;
     }
 
     /// Takes what a client says about a skill. One that is put out of use is active no longer.
@@ -120,6 +131,11 @@ impl Skills {
         &self.active
     }
 
+    /// Returns whether the system message has exactly these skills, and as they are in this home.
+    pub(crate) fn has_preloaded(&self, skills: &[PreloadedSkill]) -> bool {
+        (skills.is_empty() || !self.preloaded_elsewhere) && self.preloaded == skills
+    }
+
     /// Returns the skills that the system message has.
     pub fn in_system_message(&self) -> &[PreloadedSkill] {
         &self.preloaded
@@ -136,13 +152,17 @@ impl State {
     }
 
     /// Returns the folders of the skills that are active, whose files the model may read. A folder
-    /// that holds the working directory gives no such right.
+    /// that holds the working directory gives no such right, nor does a skill of another home.
     pub fn skill_folders(&self) -> impl Iterator<Item = String> {
-        let loaded = self.active_skills().map(|skill| {
-            let real = skill.folder.as_deref();
-            (skill.path.as_str(), real)
+        let skills = &self.skills;
+        let loaded = skills.loaded().iter();
+        let loaded = loaded.filter(|it| it.is_in_conversation() && it.seq > skills.elsewhere);
+        let loaded = loaded.map(|skill| {
+            let real = skill.invoked.folder.as_deref();
+            (skill.invoked.path.as_str(), real)
         });
-        let preloaded = self.skills.in_system_message().iter();
+        let preloaded = skills.in_system_message().iter();
+        let preloaded = preloaded.filter(|_| !skills.preloaded_elsewhere);
         let preloaded = preloaded.map(|skill| (skill.path.as_str(), skill.folder.as_deref()));
         let folders = loaded.chain(preloaded).flat_map(|(path, real)| {
             let folder = Path::new(path).parent().and_then(Path::to_str);

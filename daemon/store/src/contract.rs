@@ -103,6 +103,7 @@ pub const CHECKS: &[Check] = checks! {
         reading_starts_after_a_position_and_stops_at_the_limit
         records_are_listed_the_last_modified_first
         a_prefix_finds_at_most_two_sessions_of_people
+        a_search_finds_the_newest_fitting_event_of_each_session
         facts_are_set_replaced_and_removed_by_scope
         the_size_of_a_session_is_the_bytes_of_its_events;
     sessions:

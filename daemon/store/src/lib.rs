@@ -69,6 +69,36 @@ pub struct Batch {
     pub events: Vec<StoredEvent>,
 }
 
+/// A search for the newest event of each session that fits.
+#[derive(Clone)]
+pub struct LogSearch {
+    /// The types of events that are looked at.
+    pub kinds: &'static [&'static str],
+    /// Whether an event fits, by its bytes.
+    pub fits: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// The search ends when so many sessions were found.
+    pub limit: usize,
+    /// The search ends after this time.
+    pub within: Duration,
+}
+
+impl std::fmt::Debug for LogSearch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogSearch")
+            .field("kinds", &self.kinds)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a search found: sessions that people opened, the one modified last first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogFindings {
+    pub found: Vec<(SessionRecord, StoredEvent)>,
+    /// Whether everything was looked at before the search ended.
+    pub complete: bool,
+}
+
 /// What a look for damage found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreCheck {
@@ -127,6 +157,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Counts the bytes of every session's events.
     fn sizes(&self) -> StoreFuture<Vec<(SessionId, u64)>>;
+
+    /// Finds the newest fitting event of each session that people opened.
+    fn find_newest(&self, search: LogSearch) -> StoreFuture<LogFindings>;
 
     /// Looks for damage in everything that is stored, for at most this time.
     fn check(&self, within: Duration) -> StoreFuture<StoreCheck>;

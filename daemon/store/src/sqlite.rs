@@ -11,6 +11,7 @@ mod error;
 mod lock_holder;
 mod migrate;
 mod read;
+mod search;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -26,7 +27,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{Batch, SessionRecord, Store, StoreCheck, StoreError, StoreFuture, StoredEvent};
+use crate::{
+    Batch, LogFindings, LogSearch, SessionRecord, Store, StoreCheck, StoreError, StoreFuture,
+    StoredEvent,
+};
 use change::Change;
 use disk::Disk;
 pub use error::OpenError;
@@ -228,6 +232,11 @@ impl Store for SqliteStore {
 
     fn sizes(&self) -> StoreFuture<Vec<(SessionId, u64)>> {
         self.readers.run(|connection| read::sizes(connection))
+    }
+
+    fn find_newest(&self, search: LogSearch) -> StoreFuture<LogFindings> {
+        self.readers
+            .run(move |connection| search::run(connection, &search))
     }
 
     fn check(&self, within: Duration) -> StoreFuture<StoreCheck> {

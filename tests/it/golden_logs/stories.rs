@@ -10,6 +10,7 @@ mod changed_rules;
 mod context;
 mod fleet;
 mod hooks;
+mod imported;
 mod modes;
 mod rewind;
 mod skills;
@@ -24,8 +25,8 @@ use serde_json::{Value, json};
 use super::recording::take;
 use super::summary::Log;
 
-/// The logs of all stories, by the name of the story.
-pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
+/// The logs of all stories, or of this one, by the name of the story.
+pub(super) async fn play(only: Option<&str>) -> Vec<(&'static str, Vec<Log>)> {
     let stories = [
         ("plain", plain().boxed_local()),
         ("permissions", permissions().boxed_local()),
@@ -61,6 +62,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("fleet", fleet::fleet().boxed_local()),
         ("skills", skills::skills().boxed_local()),
         ("rewind", rewind::rewind().boxed_local()),
+        ("imported", imported::imported().boxed_local()),
         ("pruned", context::pruned().boxed_local()),
         ("compacted", context::compacted().boxed_local()),
         ("refused", context::refused().boxed_local()),
@@ -70,6 +72,9 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
     ];
     let (mut played, mut failed) = (Vec::new(), Vec::new());
     for (name, story) in stories {
+        if only.is_some_and(|only| only != name) {
+            continue;
+        }
         match AssertUnwindSafe(story).catch_unwind().await {
             Ok(logs) => played.push((name, logs)),
             Err(_) => failed.push(name),

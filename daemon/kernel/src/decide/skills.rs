@@ -44,7 +44,7 @@ pub(super) fn prepared(
     let now = SkillsPreloaded {
         skills: preloaded.iter().map(preloaded_skill).collect(),
     };
-    if now.skills != state.skills.in_system_message() {
+    if !state.skills.has_preloaded(&now.skills) {
         decision.store(Durable::SkillsPreloaded(now));
     }
     for skill in preloaded {

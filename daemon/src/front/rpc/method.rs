@@ -4,6 +4,7 @@ mod agent;
 mod autopilot;
 mod builtin;
 mod builtin_work;
+mod bundle;
 mod command_subagent;
 mod commands;
 mod compaction;
@@ -64,6 +65,7 @@ mod skills;
 mod stored_delete;
 mod stored_find;
 mod stored_life;
+mod stored_search;
 mod task_agents;
 mod task_info;
 mod task_tree;
@@ -173,6 +175,10 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::SessionsGetSizes, _, _>(stored_delete::sizes)?;
     table.bind::<m::SessionsBulkDelete, _, _>(stored_delete::bulk_delete)?;
     table.bind::<m::SessionsPruneOld, _, _>(stored_delete::prune)?;
+    table.bind::<m::LoopdSessionsExport, _, _>(bundle::export)?;
+    table.bind::<m::LoopdSessionsImportPart, _, _>(bundle::take_part)?;
+    table.bind::<m::LoopdSessionsImport, _, _>(bundle::import)?;
+    table.bind::<m::LoopdSessionsSearch, _, _>(stored_search::search)?;
 
     table.bind::<m::SecretsAddFilterValues, _, _>(host::add_filter_values)?;
     table.bind::<m::SessionFsSetProvider, _, _>(host::keep_session_files)?;

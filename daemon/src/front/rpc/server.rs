@@ -41,6 +41,8 @@ pub struct Server {
     /// Cancelled when the daemon is to end.
     pub ending: CancellationToken,
     pub started: Timestamp,
+    /// Held by whoever takes a part of a bundle or imports one.
+    pub imports: tokio::sync::Mutex<()>,
     pub(super) connections: TaskTracker,
     visitors: Mutex<Visitors>,
     /// The lock of the home, held as long as the daemon owns the home.
@@ -112,6 +114,7 @@ impl Server {
         Self {
             sessions: Arc::new(Sessions::new(services.clone())),
             started: services.clock.now(),
+            imports: tokio::sync::Mutex::default(),
             services,
             table,
             ending: CancellationToken::new(),

@@ -1,9 +1,13 @@
 //! Reading parts, lists, facts and sizes.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use loopd_proto::id::{Seq, SessionId};
 use serde_json::json;
 
 use super::{Subject, Verdict, batch, ensure, ensure_eq, event};
+use crate::LogSearch;
 
 pub(super) async fn reading_starts_after_a_position_and_stops_at_the_limit(
     subject: &dyn Subject,
@@ -71,6 +75,46 @@ pub(super) async fn a_prefix_finds_at_most_two_sessions_of_people(
         )?;
     }
     ensure_eq(store.find_by_prefix("").await?.len(), 2, "sessions found")
+}
+
+pub(super) async fn a_search_finds_the_newest_fitting_event_of_each_session(
+    subject: &dyn Subject,
+) -> Verdict {
+    let store = subject.store();
+    for (modified_ms, id) in ["one", "two", "three", "agent"].into_iter().enumerate() {
+        let mut batch = batch(id, 0, 4);
+        batch.record.modified_ms = i64::try_from(modified_ms).unwrap_or_default();
+        batch.record.agent = (id == "agent").then(|| "task".into());
+        // Only kinds that are asked for are looked at.
+        if let Some(last) = batch.events.last_mut() {
+            last.kind = "other".into();
+        }
+        store.append(batch).await?;
+    }
+    let search = |text: &'static str, limit| LogSearch {
+        kinds: &["user.message", "assistant.message"],
+        fits: Arc::new(move |json: &str| json.contains(text)),
+        limit,
+        within: Duration::from_secs(10),
+    };
+    let cases: [(&str, usize, &[&str], bool); 5] = [
+        ("o", 10, &["two 3", "one 3"], true),
+        (" ", 10, &["three 3", "two 3", "one 3"], true),
+        (" ", 2, &["three 3", "two 3"], false),
+        ("two 2", 10, &["two 2"], true),
+        ("two 4", 10, &[], true),
+    ];
+    for (text, limit, wanted, complete) in cases {
+        let found = store.find_newest(search(text, limit)).await?;
+        let events = found.found.iter();
+        let events: Vec<&str> = events.map(|(_, event)| &*event.json).collect();
+        ensure_eq(events, wanted, &format!("events with `{text}`"))?;
+        ensure_eq(found.complete, complete, "whether all was looked at")?;
+        let own = found.found.iter();
+        let mut own = own.map(|(record, event)| event.json.starts_with(record.id.as_str()));
+        ensure(own.all(|own| own), "an event comes with its session")?;
+    }
+    Ok(())
 }
 
 pub(super) async fn facts_are_set_replaced_and_removed_by_scope(subject: &dyn Subject) -> Verdict {

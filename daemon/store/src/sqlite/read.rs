@@ -289,6 +289,21 @@ pub(super) fn sizes(connection: &Connection) -> Result<Vec<(SessionId, u64)>, Fa
     Ok(sizes)
 }
 
+/// Returns the position before the first event of a session, and the last that it may have.
+pub(super) fn positions(
+    connection: &Connection,
+    id: &SessionId,
+) -> Result<Option<(i64, i64)>, Failure> {
+    let Some(key) = key(connection, id)? else {
+        return Ok(None);
+    };
+    let last = Seq(u64::from(u32::MAX));
+    Ok(Some((
+        position(id, key, Seq::START)?,
+        position(id, key, last)?,
+    )))
+}
+
 fn key(connection: &Connection, id: &SessionId) -> Result<Option<i64>, Failure> {
     let key = connection
         .prepare_cached("SELECT key FROM session WHERE id = ?1")?

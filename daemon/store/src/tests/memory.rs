@@ -281,6 +281,10 @@ impl Store for MemoryStore {
         self.look(Tables::sizes)
     }
 
+    fn find_newest(&self, search: crate::LogSearch) -> StoreFuture<crate::LogFindings> {
+        self.look(move |tables| tables.find_newest(&search))
+    }
+
     fn check(&self, _within: std::time::Duration) -> StoreFuture<crate::StoreCheck> {
         let nothing = crate::StoreCheck {
             complete: true,

@@ -135,7 +135,7 @@ pub(super) async fn create(
 }
 
 /// Checks an id that a client chose. It becomes the name of a folder, so it has to be plain.
-fn checked(id: SessionId) -> Result<SessionId, RpcError> {
+pub(super) fn checked(id: SessionId) -> Result<SessionId, RpcError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let text = id.as_str();
     if text.is_empty() || text.len() > 128 || !text.chars().all(plain) || text.starts_with('.') {

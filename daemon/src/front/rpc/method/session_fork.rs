@@ -7,7 +7,7 @@ use loopd_proto::params::session::{ForkParams, Forked};
 use super::discover::look;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::session::hidden_in;
+use crate::session::{SessionHandle, hidden_in};
 use crate::tool::capture::Captures;
 use loopd_kernel::command::Command;
 use loopd_kernel::rewind::counts;
@@ -55,14 +55,7 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     // the queue belongs to the source, and a new name is an event and not only in the record.
     let session = context.app.sessions.open_fork(id.clone());
     session.command(Command::ClearQueue).await?;
-    // Sub-agents go on for the source only: two sessions must not use one sub-agent.
-    let agents = session.state(|state| {
-        let agents = state.tasks.iter().filter(|task| task.agent().is_some());
-        agents.map(|task| task.id.clone()).collect::<Vec<_>>()
-    });
-    for agent in agents.await? {
-        session.command(Command::RemoveTask(agent)).await?;
-    }
+    leave_agents(&session).await?;
     if let Some(name) = given {
         let by = NamedBy::User;
         session.command(Command::SetName { name, by }).await?;
@@ -72,4 +65,16 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
         session_id: id,
         name: shown,
     })
+}
+
+/// Leaves the sub-agents to the source of a copy: two sessions must not use one sub-agent.
+pub(super) async fn leave_agents(session: &SessionHandle) -> Result<(), RpcError> {
+    let agents = session.state(|state| {
+        let agents = state.tasks.iter().filter(|task| task.agent().is_some());
+        agents.map(|task| task.id.clone()).collect::<Vec<_>>()
+    });
+    for agent in agents.await? {
+        session.command(Command::RemoveTask(agent)).await?;
+    }
+    Ok(())
 }

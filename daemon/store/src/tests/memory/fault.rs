@@ -17,6 +17,7 @@ pub(crate) enum Fault {
     IgnoresLimit,
     ListsOldestFirst,
     FindsAgents,
+    FindsOldest,
     IgnoresScope,
     CountsCharacters,
     DeletesTooMuch,
@@ -74,6 +75,10 @@ pub(crate) const FAULTS: &[(&str, Fault)] = &[
     (
         "a_prefix_finds_at_most_two_sessions_of_people",
         Fault::FindsAgents,
+    ),
+    (
+        "a_search_finds_the_newest_fitting_event_of_each_session",
+        Fault::FindsOldest,
     ),
     (
         "facts_are_set_replaced_and_removed_by_scope",

@@ -6,7 +6,7 @@ use loopd_proto::id::{Seq, SessionId};
 use serde_json::Value;
 
 use super::Fault;
-use crate::{Batch, SessionRecord, StoreError, StoredEvent, Visibility};
+use crate::{Batch, LogFindings, LogSearch, SessionRecord, StoreError, StoredEvent, Visibility};
 
 #[derive(Clone)]
 pub(super) enum Write {
@@ -201,6 +201,33 @@ impl Tables {
             .map(|record| record.id.clone())
             .take(2)
             .collect()
+    }
+
+    pub(super) fn find_newest(&self, search: &LogSearch) -> LogFindings {
+        let mut findings = LogFindings {
+            found: Vec::new(),
+            complete: true,
+        };
+        for record in self.list() {
+            if record.agent.is_some() {
+                continue;
+            }
+            if findings.found.len() == search.limit {
+                findings.complete = false;
+                break;
+            }
+            let fits = |event: &StoredEvent| {
+                search.kinds.contains(&&*event.kind) && (search.fits)(&event.json)
+            };
+            let mut fitting = self.events(&record.id).into_iter().filter(fits);
+            let found = if self.has(Fault::FindsOldest) {
+                fitting.next()
+            } else {
+                fitting.next_back()
+            };
+            findings.found.extend(found.map(|event| (record, event)));
+        }
+        findings
     }
 
     pub(super) fn facts(&self, scope: &str) -> Vec<(String, Value)> {

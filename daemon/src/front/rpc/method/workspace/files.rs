@@ -22,8 +22,8 @@ const MOST_ENTRIES: usize = 100_000;
 pub(in crate::front::rpc::method) enum FileError {
     #[error("{0} leads out of the workspace files directory; name a file below it")]
     Outside(String),
-    #[error("{0} has more than {LARGEST} bytes")]
-    TooLarge(String),
+    #[error("{path} has more than {limit} bytes")]
+    TooLarge { path: String, limit: u64 },
     #[error("{0} is not a text file in UTF-8")]
     NotText(String),
     #[error("{path} cannot be used: {source}")]
@@ -84,12 +84,19 @@ impl Inside {
         }
     }
 
+    fn too_large(&self, limit: u64) -> FileError {
+        FileError::TooLarge {
+            path: self.to_string(),
+            limit,
+        }
+    }
+
     /// Says why the file could not be used.
     fn refused(&self, error: DiskError) -> FileError {
         match error {
             // A link is in the place of the file or of a folder above it.
             DiskError::Changed => FileError::Outside(self.to_string()),
-            DiskError::TooLarge { .. } => FileError::TooLarge(self.to_string()),
+            DiskError::TooLarge { limit } => self.too_large(limit),
             DiskError::Folder | DiskError::Special | DiskError::Binary | DiskError::NotUtf8 => {
                 FileError::NotText(self.to_string())
             }
@@ -121,8 +128,17 @@ pub(in crate::front::rpc::method) fn read(
     own: &OwnFolder,
     path: &Inside,
 ) -> Result<String, FileError> {
-    let bytes = disk::read_own(&real(own, path)?, LARGEST).map_err(|e| path.refused(e))?;
+    let bytes = read_bytes(own, path, LARGEST)?;
     String::from_utf8(bytes).map_err(|_| FileError::NotText(path.to_string()))
+}
+
+/// Reads a file of at most `largest` bytes, whatever they are.
+pub(in crate::front::rpc::method) fn read_bytes(
+    own: &OwnFolder,
+    path: &Inside,
+    largest: u64,
+) -> Result<Vec<u8>, FileError> {
+    disk::read_own(&real(own, path)?, largest).map_err(|error| path.refused(error))
 }
 
 /// Writes the whole file or nothing, and creates the folders above it.
@@ -131,8 +147,18 @@ pub(in crate::front::rpc::method) fn write(
     path: &Inside,
     content: &[u8],
 ) -> Result<FileOperation, FileError> {
-    if content.len() as u64 > LARGEST {
-        return Err(FileError::TooLarge(path.to_string()));
+    write_bytes(own, path, content, LARGEST)
+}
+
+/// Writes a file of at most `largest` bytes.
+pub(in crate::front::rpc::method) fn write_bytes(
+    own: &OwnFolder,
+    path: &Inside,
+    content: &[u8],
+    largest: u64,
+) -> Result<FileOperation, FileError> {
+    if content.len() as u64 > largest {
+        return Err(path.too_large(largest));
     }
     match disk::put_own(&real(own, path)?, content) {
         Ok(Put::Created) => Ok(FileOperation::Create),
