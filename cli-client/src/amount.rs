@@ -32,6 +32,19 @@ pub(crate) fn tokens(number: u64) -> String {
     }
 }
 
+/// Formats a number of bytes.
+pub(crate) fn size(bytes: u64) -> String {
+    const KIB: u64 = 1024;
+    match bytes {
+        0..KIB => format!("{bytes} bytes"),
+        KIB..0x10_0000 => format!("{} KiB", bytes / KIB),
+        _ => {
+            let tenths = bytes / (KIB * KIB / 10);
+            format!("{}.{} MiB", tenths / 10, tenths % 10)
+        }
+    }
+}
+
 pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
     if number == 1 {
         format!("1 {one}")
@@ -48,6 +61,8 @@ mod tests {
     fn amounts_are_formatted_in_suitable_units() {
         let told = [0, 999, 1_234, 99_999, 123_456, 3_210_000].map(tokens);
         assert_eq!(told, ["0", "999", "1.2k", "99.9k", "123k", "3.2M"]);
+        let told = [12, 2_047, 1_048_576, 1_600_000].map(size);
+        assert_eq!(told, ["12 bytes", "1 KiB", "1.0 MiB", "1.5 MiB"]);
         assert_eq!(took(Duration::from_millis(1_270)), "1.2 s");
         assert_eq!(took(Duration::from_secs(75)), "1 min 15 s");
         assert_eq!(span(Duration::from_secs(7_300)), "2 h 1 min");

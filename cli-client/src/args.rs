@@ -1,13 +1,21 @@
 //! The command line.
 
 mod context_options;
+mod daemon;
+mod mcp;
 mod run_options;
+mod sessions;
+mod tasks;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use loopd_sdk::Mode;
 
 pub(crate) use context_options::ContextOptions;
+pub(crate) use daemon::DaemonVerb;
+pub(crate) use mcp::{McpAdd, McpVerb};
 pub(crate) use run_options::RunOptions;
+pub(crate) use sessions::SessionsVerb;
+pub(crate) use tasks::{TaskScope, TasksVerb};
 
 /// Talk to an AI agent that works in this directory.
 ///
@@ -141,8 +149,13 @@ impl From<ModeName> for Mode {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// List the sessions, the one changed last first.
-    Sessions,
+    /// List the sessions, the one changed last first; find, name, delete, copy and carry them.
+    ///
+    /// For example `loop sessions`, `loop sessions search milk`, `loop sessions export 01a1e2b4-f141`.
+    Sessions {
+        #[command(subcommand)]
+        what: Option<SessionsVerb>,
+    },
     /// List the commands that the daemon runs as processes, the oldest first.
     Ps,
     /// List the worktrees of agents, or remove one.
@@ -357,21 +370,60 @@ pub(crate) enum Verb {
         what: DaemonVerb,
     },
     /// Check that everything is in place, and say how to fix what is not.
-    Doctor,
-}
-
-#[derive(Debug, Clone, Copy, Subcommand)]
-pub(crate) enum DaemonVerb {
-    /// Start it, unless it is running.
-    Start,
-    /// Stop it; sessions are kept.
-    Stop {
-        /// Stop it even if it is working.
+    ///
+    /// No model is asked anything, because that may cost money. With --request one short message is sent to
+    /// the model that a new session would use, through the daemon and with your key, and the answer is shown.
+    Doctor {
+        /// Send one real request to the model.
         #[arg(long)]
-        force: bool,
+        request: bool,
     },
-    /// Show its status; fails if it is not running.
-    Status,
+    /// Show the todo list of a session.
+    ///
+    /// `[ ]` is to be done, `[>]` is worked on, `[x]` is done, `[-]` was given up. For example
+    /// `loop todos --session 01a1e2b4`.
+    Todos {
+        /// The id of the session, or the beginning of it; without it the last session of this
+        /// directory.
+        #[arg(long, value_name = "SESSION")]
+        session: Option<String>,
+    },
+    /// List the models that a new session can use; the one that it would use is marked.
+    ///
+    /// For example `loop models`, and then `loop --model NAME`. If no provider is configured, it says what
+    /// could be used: keys in variables, and model servers on this machine.
+    Models,
+    /// List the agents of sessions in a directory: those of files, and those that are built in.
+    ///
+    /// For example `loop agents`, and then `loop --agent NAME`. Below the list stands what is wrong with files.
+    Agents {
+        /// The directory; without it, this one.
+        directory: Option<std::path::PathBuf>,
+    },
+    /// Show the file of settings, what it sets and what is wrong with it.
+    ///
+    /// For example `loop config --all` lists everything that can be set, with its default.
+    Config {
+        /// List everything that can be set.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Print a script that completes commands and options in your shell.
+    ///
+    /// For example, for bash: `loop completions bash > ~/.local/share/bash-completion/completions/loop`;
+    /// for zsh: `loop completions zsh > ~/.zfunc/_loop` (with `fpath+=~/.zfunc` before `compinit`);
+    /// for fish: `loop completions fish > ~/.config/fish/completions/loop.fish`.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of this command and its subcommands into a directory.
+    ///
+    /// For example `loop man ~/.local/share/man/man1`, and then `man loop-sessions`.
+    Man {
+        /// The directory, which must exist.
+        directory: std::path::PathBuf,
+    },
 }
 
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -417,72 +469,6 @@ pub(crate) enum HooksVerb {
 }
 
 #[derive(Debug, Clone, Subcommand)]
-pub(crate) enum McpVerb {
-    /// List the servers, where each comes from and whether it is used.
-    List,
-    /// Add a server to your own file.
-    Add(McpAdd),
-    /// Remove a server from your own file.
-    Remove {
-        /// Its name.
-        name: String,
-    },
-    /// Start a server, list its tools, and end it; if it fails, say why and show what it wrote.
-    Test {
-        /// Its name.
-        name: String,
-    },
-    /// Log in at a server on the network that wants it.
-    ///
-    /// The address to visit is printed and opened in a browser where that is possible. The login is then
-    /// used by all sessions and apps of this home, and renewed by itself. Ctrl-C stops only the waiting:
-    /// the login can be finished in the browser all the same.
-    Login {
-        /// Its name.
-        name: String,
-        /// Log in although there is a login already.
-        #[arg(long)]
-        again: bool,
-        /// Do not open a browser.
-        #[arg(long)]
-        no_browser: bool,
-    },
-    /// Forget the login at a server.
-    Logout {
-        /// Its name.
-        name: String,
-    },
-    /// Show what a server wrote beside the protocol in a session.
-    Logs {
-        /// Its name.
-        name: String,
-        /// The session, by the beginning of its id; without it, the last one here.
-        #[arg(long)]
-        session: Option<String>,
-    },
-}
-
-/// A server for the user's own file.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct McpAdd {
-    /// Its name.
-    pub(crate) name: String,
-    /// The address of a server on the network.
-    #[arg(long)]
-    pub(crate) url: Option<String>,
-    /// A variable for a program, NAME=VALUE; can be given several times. `${NAME}` in the value is
-    /// replaced by a variable of yours when the server starts.
-    #[arg(long)]
-    pub(crate) env: Vec<String>,
-    /// A header for a server on the network, NAME: VALUE; can be given several times.
-    #[arg(long)]
-    pub(crate) header: Vec<String>,
-    /// The program and its arguments, after `--`.
-    #[arg(last = true)]
-    pub(crate) command: Vec<String>,
-}
-
-#[derive(Debug, Clone, Subcommand)]
 pub(crate) enum WorktreesVerb {
     /// Remove a worktree from the disk and from its repository.
     ///
@@ -524,75 +510,4 @@ pub(crate) enum QueueVerb {
     Withdraw { item: String },
     /// Remove everything that waits, whoever sent it.
     Clear,
-}
-
-/// The session whose tasks a subcommand acts on.
-#[derive(Debug, Clone, Group)]
-pub(crate) struct TaskScope {
-    /// The session of the task, as for `loop tasks`.
-    #[arg(long, value_name = "SESSION")]
-    pub(crate) session: Option<String>,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-pub(crate) enum TasksVerb {
-    /// Print what an agent has answered so far, or the recent output of a command.
-    ///
-    /// The answers go to stdout, one after the other. Facts about the task go to stderr: its
-    /// status, the file to which a running agent writes its steps, the session that holds its whole
-    /// conversation (for `loop events`), and its worktree.
-    Read {
-        /// Its id, its name, or a beginning of the id that no other task has.
-        id: String,
-        /// Wait until a running agent has answered, but at most this long.
-        #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-        wait: Option<std::time::Duration>,
-        #[command(flatten)]
-        scope: TaskScope,
-    },
-    /// Send a message to an agent.
-    ///
-    /// A running agent gets the message at its next step. An agent that has answered or ended
-    /// starts on it at once, in the background and with its whole conversation. Read its answer
-    /// with `loop tasks read ID --wait 60`.
-    Send {
-        /// Its id, its name, or a beginning of the id that no other task has.
-        id: String,
-        /// What to do; `-` reads it from stdin.
-        message: String,
-        #[command(flatten)]
-        scope: TaskScope,
-    },
-    /// Stop a task and whatever it has started.
-    ///
-    /// The earlier answers of an agent can still be read, and it still takes messages.
-    Stop {
-        /// Its id, its name, or a beginning of the id that no other task has.
-        #[arg(required_unless_present = "all")]
-        id: Option<String>,
-        /// Stop all agents and commands of the session.
-        #[arg(long, conflicts_with = "id")]
-        all: bool,
-        #[command(flatten)]
-        scope: TaskScope,
-    },
-    /// Move what the session waits for to the background.
-    ///
-    /// The task goes on, and the conversation goes on without waiting for it; the session is told
-    /// when it ends.
-    Promote {
-        /// Its id, its name, or a beginning of the id that no other task has; without it, the one
-        /// that the session waits for.
-        id: Option<String>,
-        #[command(flatten)]
-        scope: TaskScope,
-    },
-}
-
-fn seconds(text: &str) -> Result<std::time::Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| format!("`{text}` is not a number of seconds"))?;
-    std::time::Duration::try_from_secs_f64(seconds)
-        .map_err(|_| format!("one cannot wait {text} seconds"))
 }

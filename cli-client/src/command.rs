@@ -1,13 +1,17 @@
 //! The subcommands, one file each.
 
+mod agents;
 mod attach;
 mod autopilot;
+mod completions;
+mod config;
 mod context;
 mod daemon;
 mod doctor;
 mod events;
 mod hooks;
 mod mcp;
+mod models;
 mod prompt;
 mod ps;
 mod queue;
@@ -16,6 +20,7 @@ mod rewind;
 mod sessions;
 mod skills;
 mod tasks;
+mod todos;
 mod trust;
 mod worktrees;
 
@@ -33,7 +38,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
     refuse_unused(&args)?;
     let app = App::new(args.options)?;
     match args.command {
-        Some(Verb::Sessions) => sessions::run(&app).await,
+        Some(Verb::Sessions { what }) => sessions::run(&app, what).await,
         Some(Verb::Ps) => ps::run(&app).await,
         Some(Verb::Worktrees { what }) => worktrees::run(&app, what).await,
         Some(Verb::Hooks {
@@ -96,7 +101,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Verb::Attach { id }) => attach::run(&app, &id).await,
         Some(Verb::Events { id, follow }) => events::run(&app, &id, follow).await,
         Some(Verb::Daemon { what }) => daemon::run(&app, what).await,
-        Some(Verb::Doctor) => doctor::run(&app).await,
+        Some(Verb::Doctor { request }) => doctor::run(&app, request).await,
+        Some(Verb::Todos { session }) => todos::run(&app, session.as_deref()).await,
+        Some(Verb::Models) => models::run(&app).await,
+        Some(Verb::Agents { directory }) => agents::run(&app, directory.as_deref()).await,
+        Some(Verb::Config { all }) => config::run(&app, all).await,
+        Some(Verb::Completions { shell }) => completions::complete(&app, shell),
+        Some(Verb::Man { directory }) => completions::write_manual(&app, &directory),
         None => {
             let shows = if args.only_answer.is_some() {
                 Shows::Answer
@@ -122,7 +133,7 @@ fn refuse_unused(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     };
     let opens_session = matches!(verb, Verb::Resume { .. } | Verb::Attach { .. });
-    let takes_model = opens_session || matches!(verb, Verb::Doctor);
+    let takes_model = opens_session || matches!(verb, Verb::Doctor { .. } | Verb::Models);
     let options = &args.options;
     let given = [
         ("--continue", args.resume_last, false),

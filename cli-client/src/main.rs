@@ -7,6 +7,7 @@ mod app;
 mod args;
 mod chat;
 mod command;
+mod first_run;
 mod limits;
 mod model;
 mod outcome;

@@ -1,67 +1,6 @@
 //! The settings of the daemon, and the one file that they come from: `config.toml` in the home.
 //!
-//! ```toml
-//! model = "work/claude-sonnet-4-5"     # for sessions that name no model
-//! fallback_models = ["work/gpt-5"]     # answer, in this order, when the provider of the model cannot
-//! local = true                         # look for Ollama and llama.cpp on this machine
-//! unattended_timeout = 1800            # after so many seconds without a client, idle shells are closed
-//!                                      # and open questions no longer keep the daemon running
-//! command_timeout = 3600               # so many seconds a client may take for a slash command of the queue
-//!
-//! [provider.work]
-//! type = "anthropic"                   # openai (default), azure or anthropic
-//! wire_api = "completions"             # or responses; openai and azure only
-//! base_url = "https://gateway.example" # the vendor's own when absent
-//! api_key_env = "WORK_API_KEY"         # the variable that holds the key; keys are never written here
-//! model = "claude-sonnet-4-5"          # this provider's default
-//! azure_api_version = "2024-10-21"     # azure only
-//! max_context_tokens = 200000
-//! max_output_tokens = 16000
-//! vision = true
-//!
-//! [prices."claude-sonnet-4-5"]         # US dollars per million tokens, for limits in money
-//! input = 3.0
-//! output = 15.0
-//! cache_read = 0.3                     # as input when absent; so is cache_write
-//!
-//! [limits]
-//! retry_wait = 60                      # a model call waits so many seconds when its provider asks for it
-//! provider_wait = 86400                # a turn waits so many seconds, across restarts; 0: it fails at once
-//!
-//! [shell]
-//! backend = "terminal"                 # or process: no terminal, no input, no lasting state
-//! plan_network = false                 # whether commands may use the network in plan mode
-//!
-//! [hooks]
-//! stop_blocks = 8                      # how many times in a row hooks may keep an agent from stopping
-//! client_timeout = 300                 # how many seconds an app may take to answer one of its hooks
-//!
-//! [rewind]
-//! track_files = true                   # keep earlier versions of the files that tools change
-//! session_mb = 256                     # at most so much per session; the oldest versions go first
-//! workspace_mb = 32                    # copied of the working directory, to see what commands change
-//! workspace_files = 20000              # files and folders of the working directory that are looked at
-//!
-//! [mcp]
-//! enabled = true                       # whether sessions use MCP servers at all
-//! idle_timeout = 1800                  # a server that nobody calls for so many seconds is ended
-//! first_wait = 2.0                     # the first prompt waits so many seconds for servers that were never
-//!                                      # started before; 0: it does not wait
-//!
-//! [agents]
-//! small_model = "claude-haiku-4-5"     # for agents that want a small and fast model
-//! critic_model = "gpt-5"               # for agents that want a model of another family
-//! costly_models = ["*opus*"]           # a call gets these only where the session's own is one
-//! max_depth = 6                        # how deep agents start agents, 1 to 32
-//! max_concurrent = 8                   # how many run at once, 1 to 256; one per core when absent, at least 4
-//! max_fleet_todos = 1000               # how many todos one fleet carries out, those included that workers add
-//! max_wakes = 100                      # how many runs notifications of agents and commands start between two messages
-//! fork = false                         # a call that names no agent continues a copy of the conversation
-//! multi_turn = true                    # agents wait for more after they have answered
-//!
-//! [agents.models]
-//! explore = "small"                    # the model of one agent: a name, inherit, small or other-family
-//! ```
+//! `reference` lists all settings from the structs that read them; docs/configuration.md is made of it.
 //!
 //! `LOOPD_SHELL_BACKEND` of a launch overrides `backend`; `LOOPD_UNATTENDED_TIMEOUT` overrides
 //! `unattended_timeout`; `LOOPD_AGENTS_MAX_DEPTH`,
@@ -87,6 +26,7 @@ mod commands;
 mod mcp;
 mod prices;
 mod provider_waits;
+pub mod reference;
 
 use loopd_proto::parse_error::plain;
 use std::collections::BTreeMap;
@@ -95,6 +35,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::regular_file;
@@ -154,12 +95,12 @@ impl UnattendedTimeout {
 }
 
 /// How hooks are run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HookSettings {
-    /// How many times in a row hooks may keep the loop from ending.
+    /// How many times in a row hooks may keep an agent from stopping.
     pub stop_blocks: u32,
-    /// How many seconds a client may take to answer a hook.
+    /// How many seconds an app may take to answer one of its hooks.
     client_timeout: u32,
 }
 
@@ -179,9 +120,12 @@ impl HookSettings {
 }
 
 /// How sessions run shell commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShellSettings {
+    /// Where commands run: in a live `terminal` whose state lasts, or each as a `process` without a
+    /// terminal, without input and without lasting state. The variable `LOOPD_SHELL_BACKEND` overrides it.
+    #[schemars(extend("shownDefault" = "terminal"))]
     pub backend: ShellBackend,
     /// Whether commands in plan mode may use the network.
     pub plan_network: bool,
@@ -199,8 +143,9 @@ impl ShellSettings {
 }
 
 /// Whether shell commands run in a terminal or as plain processes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum ShellBackend {
     #[default]
     Terminal,
@@ -229,37 +174,64 @@ pub struct ModelSettings {
 }
 
 /// A provider in the file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderSettings {
+    /// The format that it speaks: `openai`, `azure`, `anthropic` or `copilot`.
     #[serde(rename = "type")]
+    #[schemars(extend("shownDefault" = "openai"))]
     pub kind: Option<String>,
+    /// For `openai` and `azure`: `completions` or `responses`.
+    #[schemars(extend("shownDefault" = "completions"))]
     pub wire_api: Option<String>,
+    /// The address. It is needed for `azure`; for the others it is the vendor's own when absent.
     pub base_url: Option<String>,
-    /// The variable of the launch that holds the key.
+    /// The variable that holds the key. Keys are never written into the file.
     pub api_key_env: Option<String>,
+    /// The model of sessions that name none.
     pub model: Option<String>,
+    /// For `azure`: the version of the interface.
     pub azure_api_version: Option<String>,
+    /// How many tokens a request may have, if the provider does not say.
     pub max_context_tokens: Option<u64>,
+    /// How many tokens an answer may have.
     pub max_output_tokens: Option<u64>,
+    /// Whether its models read images.
     pub vision: Option<bool>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
+    /// The model of sessions that name none. The variable `LOOPD_MODEL` overrides it.
     model: Option<String>,
+    /// The models that answer, in this order, when the provider of the model cannot.
     fallback_models: Vec<String>,
+    /// Whether Ollama (port 11434) and llama.cpp (port 8080) are looked for on this machine. The variable
+    /// `LOOPD_LOCAL` overrides it.
     local: bool,
+    /// After so many seconds without a client, idle shells are closed and open questions no longer keep the
+    /// daemon running. The variable `LOOPD_UNATTENDED_TIMEOUT` overrides it.
+    #[schemars(extend("shownDefault" = "1800"))]
     unattended_timeout: Option<u64>,
+    /// How many seconds a client may take for a slash command of the queue.
+    #[schemars(extend("shownDefault" = "3600"))]
     command_timeout: Option<NonZeroU64>,
+    /// A provider of models. Its name stands before the models: `NAME/model`.
     provider: BTreeMap<String, ProviderSettings>,
+    /// What a model costs, in US dollars per million tokens, for limits in money.
     prices: Prices,
+    /// How long sessions wait for a provider that takes no requests for a while.
     limits: WaitSettings,
+    /// How sessions run shell commands.
     shell: ShellSettings,
+    /// How hooks are run.
     hooks: HookSettings,
+    /// What is kept of files, so that a session can be taken back.
     rewind: RewindSettings,
+    /// How sessions use MCP servers.
     mcp: McpSettings,
+    /// Sub-agents.
     agents: AgentSettings,
 }
 
@@ -361,6 +333,11 @@ impl Config {
             .values()
             .filter_map(|provider| provider.api_key_env.as_deref())
     }
+}
+
+/// Returns the text of the file; `None` if there is none that can be read.
+pub fn text_of(home: &Path) -> Option<String> {
+    regular_file::read_text(&home.join(FILE), LARGEST).ok()
 }
 
 fn fingerprint(text: &str) -> u64 {

@@ -102,7 +102,7 @@ impl fmt::Debug for Launch {
 }
 
 /// The environment variables that hold the token for the Copilot API, best first.
-const API_TOKENS: [&str; 4] = [
+pub const API_TOKENS: [&str; 4] = [
     "COPILOT_SDK_AUTH_TOKEN",
     "COPILOT_GITHUB_TOKEN",
     "GH_TOKEN",

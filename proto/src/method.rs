@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::params::{
-    agent, autopilot, bundle, command, completion, context, daemon, discovery, event_log, fleet,
-    history, hook_list, host, inference, launch, mcp, messages, metadata, model, options, pending,
-    permission, process, provider, queue, research, rewind, server, session, settings, shell,
-    skill, stored, task, todo, tool, trust, ui, usage, workspace, worktree,
+    agent, autopilot, bundle, command, completion, config, context, daemon, discovery, event_log,
+    fleet, history, hook_list, host, inference, launch, mcp, messages, metadata, model, options,
+    pending, permission, process, provider, queue, research, rewind, server, session, settings,
+    shell, skill, stored, task, todo, tool, trust, ui, usage, workspace, worktree,
 };
 use crate::session::{SessionCreateParams, SessionOpened, SessionResumeParams};
 
@@ -77,6 +77,12 @@ methods! {
 
     /// Returns the provider and model that a new session of this launch would use.
     "loopd.modelChoice" LoopdModelChoice(model::ChoiceParams) -> model::Choice;
+    /// Lists the providers that could be used: those whose keys are in variables, and servers on this machine.
+    "loopd.modelSources" LoopdModelSources(model::SourcesParams) -> model::ModelSources;
+    /// Shows the file of settings, what it sets and what can be set.
+    "loopd.config" LoopdConfig(server::NoParams) -> config::ConfigShown;
+    /// Lists the agents of sessions in a folder, the built-in ones included, and what is wrong with files.
+    "loopd.agents" LoopdAgents(discovery::FolderAgentsParams) -> discovery::FolderAgents;
     /// Lists the files of agents, skills, instructions, hooks and MCP servers that cannot be used, and why.
     "loopd.discoveryProblems" LoopdDiscoveryProblems(discovery::ProblemsParams) -> discovery::Problems;
     /// Returns the daemon's version, process and live sessions.

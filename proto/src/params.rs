@@ -5,6 +5,7 @@ pub mod autopilot;
 pub mod bundle;
 pub mod command;
 pub mod completion;
+pub mod config;
 pub mod context;
 pub mod daemon;
 pub mod discovery;

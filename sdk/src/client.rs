@@ -6,13 +6,15 @@ use std::time::Duration;
 use loopd_proto::home_paths;
 use loopd_proto::id::SessionId;
 use loopd_proto::method::{self, Method};
+use loopd_proto::params::config::ConfigShown;
 use loopd_proto::params::daemon::{DaemonStatus, DatabaseCheck};
-use loopd_proto::params::discovery::{FileProblem, ProblemsParams};
+use loopd_proto::params::discovery::{
+    FileProblem, FolderAgents, FolderAgentsParams, ProblemsParams,
+};
 use loopd_proto::params::hook_list::{
     HookList, HookListParams, HookTestParams, HookTested, HooksAccepted,
 };
-use loopd_proto::params::model::Model;
-use loopd_proto::params::model::{Choice, ChoiceParams};
+use loopd_proto::params::model::{Choice, ChoiceParams, Model, ModelSource, SourcesParams};
 use loopd_proto::params::process::Process;
 use loopd_proto::params::server::NoParams;
 use loopd_proto::params::session::{ListFilter, ListParams, Metadata};
@@ -179,6 +181,31 @@ impl Client {
             working_directory: directory,
         };
         self.call::<method::LoopdSkills>(&params).await
+    }
+
+    /// Lists the agents for sessions in a directory, the built-in ones included; this client's directory when
+    /// `None`.
+    pub async fn agents(&self, directory: Option<String>) -> Result<FolderAgents, Error> {
+        let params = FolderAgentsParams {
+            working_directory: directory,
+        };
+        self.call::<method::LoopdAgents>(&params).await
+    }
+
+    /// Lists the providers that could be used: those whose keys are in variables, and servers on this machine.
+    /// The models of a vendor are listed only for the source that is named.
+    pub async fn model_sources(
+        &self,
+        models_of: Option<String>,
+    ) -> Result<Vec<ModelSource>, Error> {
+        let params = SourcesParams { models_of };
+        let found = self.call::<method::LoopdModelSources>(&params).await?;
+        Ok(found.sources)
+    }
+
+    /// Shows the daemon's file of settings, what it sets and what can be set.
+    pub async fn config(&self) -> Result<ConfigShown, Error> {
+        self.call::<method::LoopdConfig>(&NoParams {}).await
     }
 
     /// Runs the hooks of a file for an event once, with payloads of made-up values.

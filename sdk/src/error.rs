@@ -48,6 +48,9 @@ pub enum Error {
     Aborted,
     #[error("the events of the session came faster than they were read")]
     TooSlow,
+    /// A file of the caller could not be read or written, or is no text.
+    #[error(transparent)]
+    File(#[from] std::io::Error),
 }
 
 impl Error {

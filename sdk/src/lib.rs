@@ -34,6 +34,7 @@ pub mod hooks;
 mod queue;
 mod rewind;
 mod session;
+mod stored;
 mod tasks;
 mod turn;
 mod until_idle;
@@ -48,6 +49,7 @@ pub use hooks::Hooks;
 pub use queue::{KeepsWaiting, Stopped};
 pub use rewind::Rewind;
 pub use session::{Message, Session};
+pub use stored::Import;
 pub use turn::{CUT_WARNINGS, Reply, Turn, TurnOutcome, Wait};
 pub use until_idle::UntilIdle;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args as Group;
 
-use super::seconds;
+use super::tasks::seconds;
 
 /// The options of `loop` with a prompt and of `loop resume`.
 #[derive(Debug, Clone, Default, Group)]

@@ -1,5 +1,8 @@
 //! `loop daemon`: starts, stops and shows the daemon of this home.
 
+mod log;
+mod service;
+
 use std::time::Duration;
 
 use anyhow::bail;
@@ -28,6 +31,9 @@ pub(crate) async fn run(app: &App, what: DaemonVerb) -> anyhow::Result<Outcome> 
             client.close().await;
             Ok(Outcome::Done)
         }
+        DaemonVerb::Logs { lines, path } => log::run(app, lines, path),
+        DaemonVerb::Install { print } => service::install(app, print).await,
+        DaemonVerb::Uninstall => service::uninstall(app),
         DaemonVerb::Stop { force } => {
             let Some(client) = connect_to_running(app).await? else {
                 app.terminal.notice("not running");

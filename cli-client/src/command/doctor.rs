@@ -3,6 +3,7 @@
 
 mod database;
 mod disk;
+mod request;
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ enum Finding {
 
 use Finding::{Fail, Ok as Fine, Warn};
 
-pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
+pub(crate) async fn run(app: &App, request: bool) -> anyhow::Result<Outcome> {
     let mut findings = Vec::new();
     match app.connect_options().daemon_paths() {
         Err(error) => findings.push(("home", Fail(error.to_string()))),
@@ -46,6 +47,9 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Outcome> {
     }
     findings.extend(config(app).await.map(|finding| ("config", finding)));
     findings.push(("model", model(app).await));
+    if request {
+        findings.push(("request", request::check(app).await));
+    }
     findings.extend(
         agent_files(app)
             .await

@@ -10,6 +10,7 @@ use loopd_sdk::{Body, Durable, Error, Events, LimitKind, Mode, Session, Wait};
 
 use crate::app::App;
 use crate::chat::{self, Left};
+use crate::first_run;
 use crate::outcome::Outcome;
 use crate::slash::{self, CommandStopped, Said};
 use crate::terminal::{Style, Typed};
@@ -38,6 +39,11 @@ pub(crate) async fn run(
         let last = app.last_here(&client).await?;
         app.resume(&client, last).await?
     } else {
+        let client = match prompt {
+            // Who begins a conversation without a model may want to choose one first.
+            None => first_run::offer(app, client).await?,
+            Some(_) => client,
+        };
         app.create(&client).await?
     };
     talk(app, session, prompt, shows).await

@@ -134,7 +134,7 @@ async fn list(app: &App, session: &Session) -> anyhow::Result<Outcome> {
 }
 
 /// Finds a point by its number, from 1 on, or by its id or a beginning of it.
-fn find(points: &[RewindPoint], meant: &str) -> anyhow::Result<EventId> {
+pub(super) fn find(points: &[RewindPoint], meant: &str) -> anyhow::Result<EventId> {
     let number = meant.parse::<usize>().ok();
     let by_number = number.and_then(|number| points.get(number.checked_sub(1)?));
     if let Some(point) = by_number {

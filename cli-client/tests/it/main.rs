@@ -16,6 +16,7 @@ mod agents;
 mod answers;
 mod attach_piped;
 mod autopilot;
+mod carried;
 #[cfg(unix)]
 mod chat;
 mod context;
@@ -23,6 +24,8 @@ mod context;
 mod conversation;
 mod daemon;
 mod doctor;
+#[cfg(unix)]
+mod first_run;
 mod fleet;
 mod home;
 #[cfg(unix)]
@@ -30,6 +33,7 @@ mod hooks;
 mod interrupt;
 #[cfg(unix)]
 mod kept_promises;
+mod listed;
 mod mcp;
 mod model;
 #[cfg(unix)]
@@ -41,6 +45,8 @@ mod prompt;
 mod questions;
 mod queue;
 mod rewind;
+#[cfg(unix)]
+mod service;
 mod sessions;
 #[cfg(unix)]
 mod shared_session;

@@ -34,6 +34,11 @@ impl Model {
         command
     }
 
+    /// The host and port at which it answers.
+    pub(crate) fn address(&self) -> String {
+        self.script.url().trim_start_matches("http://").to_owned()
+    }
+
     pub(crate) fn run(&self, home: &Home, args: &[&str]) -> RunOutput {
         self.command(home, args).output().unwrap().into()
     }

@@ -2,20 +2,22 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The longest time that the first prompt waits for servers.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// How sessions use MCP servers.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct McpSettings {
     /// Whether sessions use MCP servers at all.
     pub enabled: bool,
     /// A server that nobody calls for so many seconds is ended.
     idle_timeout: u32,
-    /// How many seconds the first prompt waits for servers that were never started before.
+    /// How many seconds the first prompt waits for servers that were never started before; 0: it does not
+    /// wait.
     first_wait: f64,
     /// How many seconds the servers that an agent cannot work without are waited for.
     required_wait: f64,

@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 
 use loopd_kernel::budget::Price;
 use loopd_model::{offline, replay};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 /// The prices of models, by name.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Prices(BTreeMap<String, PriceSettings>);
 
 /// The prices of one model, in US dollars per million tokens.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PriceSettings {
+    /// What is sent.
     #[serde(deserialize_with = "amount")]
     input: f64,
+    /// What is answered.
     #[serde(deserialize_with = "amount")]
     output: f64,
     /// What is read from a cache; as `input` when absent.

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use loopd_kernel::decide::provider_wait::ProviderWaits;
 use loopd_model::retry::RetryPolicy;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// How many seconds are waited when a provider takes no requests for a while.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WaitSettings {
-    /// A model call waits so long by itself.
+    /// A model call waits so many seconds when its provider asks for it.
     retry_wait: u32,
-    /// A turn waits so long, also across restarts; 0 if it does not wait.
+    /// A turn waits so many seconds, also across restarts; 0: it fails at once.
     provider_wait: u32,
 }
 

@@ -10,6 +10,7 @@
 mod connect;
 mod defaults;
 pub mod registry;
+pub mod sources;
 pub mod target;
 mod token;
 

@@ -129,6 +129,32 @@ pub struct Agent {
     pub prompt: Option<String>,
 }
 
+/// Names the folder whose agents are listed.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FolderAgentsParams {
+    /// The directory of the caller's launch when absent.
+    pub working_directory: Option<String>,
+}
+
+/// The agents that a session in a folder would have, and what is wrong with files.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FolderAgents {
+    pub agents: Vec<FolderAgent>,
+    pub problems: Vec<FileProblem>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FolderAgent {
+    #[serde(flatten)]
+    pub agent: Agent,
+    pub built_in: bool,
+    /// Whether a person may let it answer in place of the default agent.
+    pub selectable: bool,
+}
+
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -54,6 +54,37 @@ pub struct ChoiceParams {
     pub model: Option<String>,
 }
 
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SourcesParams {
+    /// Asks this source for the models that it has. Nothing is asked of a vendor otherwise.
+    pub models_of: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelSources {
+    pub sources: Vec<ModelSource>,
+}
+
+/// A provider that could be used, because its key is there or because it runs on this machine.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelSource {
+    /// The name that it would have in `config.toml`.
+    pub name: String,
+    /// Why it is offered, in words.
+    pub found: String,
+    /// The variable that holds its key.
+    pub variable: Option<String>,
+    pub base_url: String,
+    /// The models that it has, if they are known.
+    pub models: Vec<String>,
+    /// The table for `config.toml`, without a model.
+    pub config: String,
+}
+
 /// The provider and model that a new session of this launch would use.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -89,7 +89,8 @@ pub struct LastId {
     pub session_id: Option<SessionId>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkParams {
     pub session_id: SessionId,

@@ -44,7 +44,7 @@ pub struct NameResult {
     pub name: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NameParams {
     pub session_id: SessionId,

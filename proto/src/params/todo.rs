@@ -1,6 +1,6 @@
 //! The todo list of a session, as clients read it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::event::todo::{Todo, TodoDependency, TodoList};
@@ -31,7 +31,7 @@ pub struct TodoRowsWithDependencies {
 }
 
 /// The todo list, in its own order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TodosListed {
     #[serde(flatten)]
     pub list: TodoList,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use loopd_proto::params::tool::SubagentSettings;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use super::is_same;
@@ -15,19 +16,22 @@ const CONCURRENT: (u32, u32) = (1, 256);
 const FLEET_TODOS: (u32, u32) = (1, 10_000);
 
 /// The settings of agents.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentSettings {
-    /// For agents that want a small and fast model.
+    /// The model of agents that want a small and fast one.
     pub small_model: Option<String>,
-    /// For agents that want a model of another family.
+    /// The model of agents that want one of another family.
     pub critic_model: Option<String>,
     /// Models that a call may request only if the session's own model is one of them; `*` stands for
     /// any text. Providers report no prices, so people have to list these models.
     pub costly_models: Vec<String>,
+    /// How deep agents start agents, 1 to 32. The variable `LOOPD_AGENTS_MAX_DEPTH` overrides it.
     #[serde(deserialize_with = "depth")]
     pub max_depth: u32,
+    /// How many agents run at once, 1 to 256. The variable `LOOPD_AGENTS_MAX_CONCURRENT` overrides it.
     #[serde(deserialize_with = "concurrent")]
+    #[schemars(extend("shownDefault" = "one per core, at least 4"))]
     pub max_concurrent: u32,
     /// How many todos one fleet carries out. Its workers may add todos, and without a bound they could
     /// do so for ever.
@@ -37,11 +41,12 @@ pub struct AgentSettings {
     /// notifications; without a bound a session could go on for ever while nobody types.
     #[serde(deserialize_with = "wakes")]
     pub max_wakes: u32,
-    /// Whether a call without an agent continues a copy of the caller's conversation.
+    /// Whether a call that names no agent continues a copy of the caller's conversation. The variable
+    /// `LOOPD_AGENTS_FORK` overrides it.
     pub fork: bool,
     /// Whether agents wait for further messages after they have answered.
     pub multi_turn: bool,
-    /// The models of individual agents, by the agent's name.
+    /// The models of single agents, by the agent's name: a model, `inherit`, `small` or `other-family`.
     pub models: BTreeMap<String, String>,
 }
 

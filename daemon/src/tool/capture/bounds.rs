@@ -1,5 +1,6 @@
 //! How much is kept of files for rewinds, and where that is configured.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// How much is kept of files for rewinds.
@@ -18,13 +19,16 @@ pub struct Bounds {
 }
 
 /// The section `[rewind]` of the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RewindSettings {
     /// Whether earlier versions of files are kept, for sessions that do not say.
     pub track_files: bool,
+    /// How many MiB of them are kept for a session; the oldest versions go first.
     session_mb: u32,
+    /// How many MiB of the working directory are copied, to see what commands change.
     workspace_mb: u32,
+    /// How many files and folders of the working directory are looked at.
     workspace_files: u32,
 }
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::sources::COPILOT_URL;
 use super::target::{self, Facts, Format, Key, Target};
 use super::{Route, refused};
 use crate::config::ProviderSettings;
@@ -15,7 +16,7 @@ use loopd_model::http::{HeaderMap, HttpCarrier, HttpMethod, HttpRequest, Url};
 use loopd_model::offline;
 use loopd_model::secret::Secret;
 
-const OPENAI_URL: &str = "https://api.openai.com/v1";
+pub(super) const OPENAI_URL: &str = "https://api.openai.com/v1";
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";
 /// The default model of OpenAI, because OpenAI lists its models in no useful order.
 const OPENAI_MODEL: &str = "gpt-5";
@@ -23,7 +24,8 @@ const OPENAI_MODEL: &str = "gpt-5";
 /// The variable that enables the search for a local server: `1`, or the address of the server.
 const LOCAL: &str = "LOOPD_LOCAL";
 /// The default addresses of Ollama and llama.cpp.
-const LOCAL_SERVERS: [&str; 2] = ["http://127.0.0.1:11434/v1", "http://127.0.0.1:8080/v1"];
+pub(super) const LOCAL_SERVERS: [&str; 2] =
+    ["http://127.0.0.1:11434/v1", "http://127.0.0.1:8080/v1"];
 /// How long a local server may take to answer.
 const LOCAL_WAIT: Duration = Duration::from_millis(150);
 /// The variable with the model for sessions that name none.
@@ -206,6 +208,7 @@ fn from_file(
     let base_url = match (&settings.base_url, format) {
         (Some(url), _) => url.clone(),
         (None, Format::Anthropic) => ANTHROPIC_URL.to_owned(),
+        (None, Format::Copilot) => COPILOT_URL.to_owned(),
         (None, Format::Completions | Format::Responses) => OPENAI_URL.to_owned(),
         (None, _) => {
             return Err(refused(format!(

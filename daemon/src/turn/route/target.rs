@@ -150,11 +150,15 @@ pub fn format(
         ("azure", "completions") => Ok(Format::AzureCompletions),
         ("azure", "responses") => Ok(Format::AzureResponses),
         ("anthropic", _) => Ok(Format::Anthropic),
+        ("copilot", "completions") => Ok(Format::Copilot),
+        ("copilot", wire) => Err(refused(format!(
+            "the provider `{name}` has the wire API `{wire}`; one of the type copilot has completions only"
+        ))),
         ("openai" | "azure", wire) => Err(refused(format!(
             "the provider `{name}` has the wire API `{wire}`; use completions or responses"
         ))),
         (kind, _) => Err(refused(format!(
-            "the provider `{name}` has the type `{kind}`; use openai, azure or anthropic"
+            "the provider `{name}` has the type `{kind}`; use openai, azure, anthropic or copilot"
         ))),
     }
 }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use loopd_proto::event::agent::Stance;
 use loopd_proto::params::agent::{ListParams, SelectParams, Selected};
-use loopd_proto::params::discovery::Agents;
+use loopd_proto::params::discovery::{
+    Agents, FileProblem, FolderAgent, FolderAgents, FolderAgentsParams,
+};
 use loopd_proto::params::server::NoResult;
 use loopd_proto::params::session::Of;
 use loopd_proto::session::SessionOptions;
 
-use super::discover::{describe, host, look};
+use super::discover::{describe, host, look, places};
 use super::model::route_of_launch;
 use crate::discovery::agents::{AgentDefinition, AgentOrigin, PermissionMode};
 use crate::front::rpc::context::Context;
@@ -98,6 +100,40 @@ pub(super) async fn list(context: Context, params: ListParams) -> Result<Agents,
         agents: agents
             .map(|agent| describe(agent, params.include_prompt))
             .collect(),
+    })
+}
+
+/// Lists the agents of sessions in a folder that discover configuration.
+pub(super) async fn of_folder(
+    context: Context,
+    params: FolderAgentsParams,
+) -> Result<FolderAgents, RpcError> {
+    let named = params.working_directory.map(|path| vec![path]);
+    let named = places(&context, "workingDirectory", named.as_deref())?;
+    let launch = context.connection.launch();
+    let cwd = named.into_iter().next();
+    let cwd = cwd.unwrap_or_else(|| launch.cwd.clone());
+    let options = SessionOptions {
+        enable_config_discovery: Some(true),
+        ..SessionOptions::default()
+    };
+    let trust = trust(&context, &cwd).await?;
+    let mut input = RosterInput::of_session(&options, &cwd, host(&context), trust);
+    input.plugins.extend(launch.plugins());
+    let roster = look(move || definitions::load(&input)).await?;
+    let agents = roster.all().map(|agent| FolderAgent {
+        agent: describe(agent, false),
+        built_in: agent.origin == AgentOrigin::BuiltIn,
+        selectable: agent.user_invocable,
+    });
+    let problems = roster.problems().iter().map(|problem| FileProblem {
+        file: problem.file.to_string_lossy().into_owned(),
+        line: problem.line,
+        message: problem.what.clone(),
+    });
+    Ok(FolderAgents {
+        agents: agents.collect(),
+        problems: problems.collect(),
     })
 }
 
