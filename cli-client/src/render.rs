@@ -8,7 +8,7 @@ mod progress;
 mod text;
 mod tools;
 
-use loopd_sdk::{Event, MessageId, SessionId};
+use loopd_sdk::{Event, MessageId};
 
 pub(crate) use self::own_run::OwnRun;
 use self::text::Text;
@@ -36,19 +36,14 @@ pub(crate) enum Renderer {
 }
 
 impl Renderer {
-    pub(crate) fn new(
-        terminal: &Terminal,
-        json: bool,
-        users: UserMessages,
-        session: &SessionId,
-    ) -> Self {
+    pub(crate) fn new(terminal: &Terminal, json: bool, users: UserMessages) -> Self {
         if json {
             return Self::Json {
                 terminal: terminal.clone(),
                 own: None,
             };
         }
-        Self::Text(Text::new(terminal, users, session))
+        Self::Text(Text::new(terminal, users))
     }
 
     pub(crate) fn show(&mut self, event: &Event) -> anyhow::Result<()> {

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::outcome::WrongUsage;
-
 /// The maximum length of the text on stdin, in bytes.
 const LONGEST: u64 = 4 * 1024 * 1024;
 
@@ -28,9 +26,7 @@ pub(crate) fn with_stdin(
         }
         let text = read()?;
         if text.trim().is_empty() {
-            return Err(WrongUsage::error(
-                "nothing to do: give a prompt, as in loop \"…\", or pipe one in",
-            ));
+            bail!("nothing to do: give a prompt, as in loop \"…\", or pipe one in");
         }
         return Ok(Some(text));
     };

@@ -14,7 +14,6 @@ mod context;
 mod event;
 mod file_watch;
 mod guard;
-mod handler_name;
 mod handlers;
 mod http;
 mod input;
@@ -26,7 +25,6 @@ mod sample;
 mod stop;
 mod transcript;
 mod trial;
-mod vocabulary;
 
 pub use background::{BackgroundHandle, BackgroundHooks};
 pub use cell::{HookCell, HookLookup, HooksFound};

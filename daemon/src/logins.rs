@@ -17,7 +17,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
-use loopd_mcp::config::{Endpoint, OAuthClient, ProgramLogin};
+use loopd_mcp::config::{Endpoint, OAuthClient};
 use loopd_mcp::oauth::{self, Challenge, ClientOrigin, Login, OauthError};
 use loopd_mcp::port::{AuthReason, HttpPort, TokenError};
 use parking_lot::Mutex;
@@ -85,7 +85,7 @@ type Renewing = Shared<BoxFuture<'static, Result<String, TokenError>>>;
 enum Renewal {
     Refresh(Box<Login>),
     /// The program logs in as itself.
-    AsProgram(ProgramLogin, Challenge),
+    AsProgram(Challenge),
 }
 
 impl Held {
@@ -304,15 +304,13 @@ impl ServerLogin {
 
     /// Decides how the token is renewed.
     fn how(&self, held: &mut Held, challenge: Option<Challenge>) -> Result<Renewal, TokenError> {
-        if let Some(program) = &self.client.as_program {
-            let challenge = challenge.unwrap_or_default();
-            return Ok(Renewal::AsProgram(program.clone(), challenge));
+        if self.client.client_credentials {
+            return Ok(Renewal::AsProgram(challenge.unwrap_or_default()));
         }
         let login = held.login.as_ref();
         let tokens = login.and_then(|login| login.tokens.as_ref());
         if let (Some(login), Some(_)) = (login, tokens.and_then(|it| it.refresh.as_ref())) {
-            let login = login.clone().with_key(&self.client);
-            return Ok(Renewal::Refresh(Box::new(login)));
+            return Ok(Renewal::Refresh(Box::new(login.clone())));
         }
         if challenge.is_some() {
             held.challenge = challenge;
@@ -334,9 +332,8 @@ impl ServerLogin {
             let now = logins.now_ms();
             let done = match &how {
                 Renewal::Refresh(login) => oauth::renew(&*http, login, now).await,
-                Renewal::AsProgram(program, challenge) => {
-                    let who = (&client, program);
-                    let done = oauth::log_in_as_program(&*http, &url, who, challenge, now);
+                Renewal::AsProgram(challenge) => {
+                    let done = oauth::log_in_as_program(&*http, &url, &client, challenge, now);
                     done.await.map(Some)
                 }
             };
@@ -414,9 +411,7 @@ impl Entry {
                 }
                 Err(TokenError::NeedsLogin(why))
             }
-            (OauthError::Refused { .. }, Renewal::AsProgram(..)) => {
-                Err(TokenError::NeedsLogin(why))
-            }
+            (OauthError::Refused { .. }, Renewal::AsProgram(_)) => Err(TokenError::NeedsLogin(why)),
             (OauthError::Passing(_) | OauthError::Unusable(_), _) => Err(TokenError::Passing(why)),
         }
     }

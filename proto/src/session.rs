@@ -3,7 +3,6 @@
 mod autopilot;
 mod joiner;
 mod limits;
-pub mod members;
 
 use std::collections::BTreeMap;
 
@@ -22,8 +21,6 @@ pub use autopilot::AutopilotOptions;
 pub use joiner::JoinerOptions;
 pub(crate) use limits::refuse_unknown;
 pub use limits::{LIMIT_ERROR, LimitKind, SessionLimits};
-use members::Request;
-pub use members::WithoutEffect;
 
 /// The mode of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,17 +94,6 @@ pub struct SessionOptions {
     pub enable_skills: Option<bool>,
     /// Directories whose agents the session may start in addition to those that it discovers.
     pub agent_directories: Option<Vec<String>>,
-    /// Directories whose hooks the session has, whether it discovers any or not. Who names one vouches
-    /// for the hooks that are in it at that moment.
-    pub hook_directories: Option<Vec<String>>,
-    /// Whether the session reads and writes what other sessions are shown; yes when absent.
-    pub enable_session_store: Option<bool>,
-    /// Whether the session and its agents have memories that outlast it.
-    #[serde(deserialize_with = "object")]
-    pub memory: Option<MemoryOptions>,
-    /// Where logins at MCP servers are kept.
-    #[serde(rename = "mcpOAuthTokenStorage")]
-    pub mcp_token_storage: Option<McpTokenStorage>,
     pub session_limits: Option<SessionLimits>,
     /// Our own member: the models that answer, one after the other, when the provider of the model
     /// before cannot; those of `config.toml` when absent.
@@ -144,25 +130,6 @@ pub enum EnvValueMode {
     Direct,
     /// The names of variables of the launch.
     Indirect,
-}
-
-/// Where logins at MCP servers are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum McpTokenStorage {
-    /// In the home, for all sessions.
-    Persistent,
-    /// Only clients keep them: the logins of the home are neither used nor written.
-    InMemory,
-}
-
-/// Memories that outlast a session.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct MemoryOptions {
-    /// Yes when absent.
-    pub enabled: Option<bool>,
 }
 
 impl SessionOptions {
@@ -208,10 +175,6 @@ impl SessionOptions {
             disabled_skills,
             enable_skills,
             agent_directories,
-            hook_directories,
-            enable_session_store,
-            memory,
-            mcp_token_storage,
             session_limits,
             fallback_models,
             large_output,
@@ -233,16 +196,6 @@ impl SessionOptions {
     pub fn wants_file_hooks(&self) -> bool {
         let discovers = self.enable_config_discovery == Some(true);
         self.enable_file_hooks.unwrap_or(discovers)
-    }
-
-    /// Returns whether agents have memories that outlast the session.
-    pub fn has_memory(&self) -> bool {
-        self.memory.and_then(|memory| memory.enabled) != Some(false)
-    }
-
-    /// Returns whether the session has the notes that other sessions wrote, and may write some.
-    pub fn shares_notes(&self) -> bool {
-        self.has_memory() && self.enable_session_store != Some(false)
     }
 
     /// Returns the options without keys, tokens and headers, for storage.
@@ -318,8 +271,6 @@ pub struct CustomAgent {
     pub infer: Option<bool>,
     pub skills: Option<Vec<String>>,
     pub mcp_servers: Option<Value>,
-    /// Its hooks, in the form that the file of an agent has.
-    pub hooks: Option<Value>,
 }
 
 /// What one connection offers to a session; the offer ends with the connection.
@@ -411,6 +362,13 @@ fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
 pub struct PolicyParams {
     #[serde(deserialize_with = "object")]
     pub managed_settings: Option<ManagedSettings>,
+    /// Requests that the policy of an account or a device be fetched.
+    pub enable_managed_settings: Option<bool>,
+    /// Leaves out parts of a fetched policy.
+    pub excluded_managed_settings: Option<Vec<String>>,
+    pub enforce_managed_model_defaults: Option<bool>,
+    pub sandbox_config: Option<Value>,
+    pub allowed_models: Option<Vec<String>>,
 }
 
 #[skip_serializing_none]
@@ -419,12 +377,6 @@ pub struct PolicyParams {
 pub struct SessionCreateParams {
     pub session_id: Option<SessionId>,
     pub git_hub_token: Option<String>,
-    /// The name of the session.
-    pub name: Option<String>,
-    pub trust_working_directory: Option<WorkingDirectoryTrust>,
-    /// The members that have no effect.
-    #[serde(skip)]
-    pub without_effect: Vec<WithoutEffect>,
     #[serde(flatten)]
     pub policy: PolicyParams,
     #[serde(flatten)]
@@ -444,76 +396,26 @@ pub struct SessionResumeParams {
     pub continue_pending_work: bool,
     /// Joins without a `session.resume` event.
     pub disable_resume: bool,
-    /// Our own member: the client comes back after its connection broke. It takes back no choice that was
-    /// made meanwhile, and stands in the place of the broken connection.
-    #[serde(rename = "loopdReturns", skip_serializing_if = "std::ops::Not::not")]
-    pub returns: bool,
-    pub trust_working_directory: Option<WorkingDirectoryTrust>,
-    /// The members that have no effect.
-    #[serde(skip)]
-    pub without_effect: Vec<WithoutEffect>,
     #[serde(flatten)]
     pub options: SessionOptions,
     #[serde(flatten)]
     pub offer: ClientOffer,
 }
 
-/// How far an app trusts the working directory of a session for its user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum WorkingDirectoryTrust {
-    Session,
-    User,
-}
-
-/// The members of `session.create` alone.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct CreateFields {
-    session_id: Option<SessionId>,
-    git_hub_token: Option<String>,
-    name: Option<String>,
-    trust_working_directory: Option<WorkingDirectoryTrust>,
-}
-
-/// The members of `session.resume` alone.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResumeFields {
-    session_id: SessionId,
-    #[serde(default)]
-    git_hub_token: Option<String>,
-    #[serde(default)]
-    continue_pending_work: bool,
-    #[serde(default)]
-    disable_resume: bool,
-    #[serde(default, rename = "loopdReturns")]
-    returns: bool,
-    #[serde(default)]
-    trust_working_directory: Option<WorkingDirectoryTrust>,
-}
-
-/// Returns the members that only this request has.
-#[cfg(test)]
-fn own_members(request: Request) -> &'static [&'static str] {
-    match request {
-        Request::Create => members::members_of::<CreateFields>(),
-        Request::Resume | Request::Send | Request::Update => members::members_of::<ResumeFields>(),
-    }
-}
-
 impl<'de> Deserialize<'de> for SessionCreateParams {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        struct CreateFields {
+            session_id: Option<SessionId>,
+            git_hub_token: Option<String>,
+        }
         let object = Box::<RawValue>::deserialize(deserializer)?;
         refuse_unknown(&object)?;
-        let without_effect = members::checked(Request::Create, &object)?;
         let own: CreateFields = group(&object)?;
         Ok(Self {
             session_id: own.session_id,
             git_hub_token: own.git_hub_token,
-            name: own.name,
-            trust_working_directory: own.trust_working_directory,
-            without_effect,
             policy: group(&object)?,
             options: group(&object)?,
             offer: group(&object)?,
@@ -523,9 +425,19 @@ impl<'de> Deserialize<'de> for SessionCreateParams {
 
 impl<'de> Deserialize<'de> for SessionResumeParams {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct ResumeFields {
+            session_id: SessionId,
+            #[serde(default)]
+            git_hub_token: Option<String>,
+            #[serde(default)]
+            continue_pending_work: bool,
+            #[serde(default)]
+            disable_resume: bool,
+        }
         let object = Box::<RawValue>::deserialize(deserializer)?;
         refuse_unknown(&object)?;
-        let without_effect = members::checked(Request::Resume, &object)?;
         let own: ResumeFields = group(&object)?;
         Ok(Self {
             session_id: own.session_id,
@@ -533,9 +445,6 @@ impl<'de> Deserialize<'de> for SessionResumeParams {
             policy: group(&object)?,
             continue_pending_work: own.continue_pending_work,
             disable_resume: own.disable_resume,
-            returns: own.returns,
-            trust_working_directory: own.trust_working_directory,
-            without_effect,
             options: group(&object)?,
             offer: group(&object)?,
         })

@@ -8,7 +8,6 @@ mod lifecycle;
 mod logins;
 mod methods;
 mod permissions;
-mod pushed;
 mod questions;
 mod sampling;
 mod shared;

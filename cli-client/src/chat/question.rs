@@ -32,8 +32,6 @@ pub(crate) struct PermissionText {
     pub(crate) reason: Option<String>,
     /// What an approval for the session is called; `None` if there can be none.
     pub(crate) for_session: Option<&'static str>,
-    /// What an approval for longer than this once covers.
-    pub(crate) covers: Option<String>,
     /// What would be allowed in this folder for good.
     pub(crate) here: Option<Approval>,
 }
@@ -130,11 +128,6 @@ impl Question {
                     let note = Line::of(look, for_person(note).replace('\n', " "));
                     lines.push(note.indented("  ", "  "));
                 }
-                if let Some(covers) = &text.covers {
-                    let covers = for_person(covers).replace('\n', " ");
-                    let note = Line::of(Look::DIM, format!("beyond this once it covers {covers}"));
-                    lines.push(note.indented("  ", "  "));
-                }
                 lines
             }
         }
@@ -181,14 +174,6 @@ impl Question {
                 Edit::Ignored => Answered::Ignored,
             },
             Self::Permission(question) => question.key(key),
-        }
-    }
-
-    /// Returns what was typed as the answer so far.
-    pub(super) fn typed(&self) -> Option<&str> {
-        match self {
-            Self::Line(question) => Some(question.editor.text()),
-            Self::Permission(question) => question.reason.as_ref().map(Editor::text),
         }
     }
 
@@ -292,7 +277,6 @@ mod tests {
             warning: None,
             reason: None,
             for_session,
-            covers: None,
             here,
         };
         Question::Permission(PermissionQuestion::new(text, reply))

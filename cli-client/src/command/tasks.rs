@@ -8,11 +8,12 @@ mod verbs;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use anyhow::bail;
 use loopd_sdk::proto::time::Timestamp;
 use loopd_sdk::{Session, TaskInfo, TaskNode, TaskStatus};
 
 use crate::app::App;
-use crate::outcome::{Outcome, WrongUsage};
+use crate::outcome::Outcome;
 
 pub(crate) use verbs::act;
 
@@ -29,9 +30,7 @@ pub(crate) async fn show(
     follow: bool,
 ) -> anyhow::Result<Outcome> {
     if follow && !app.options.json {
-        return Err(WrongUsage::error(
-            "--follow goes with --json; on a terminal the list follows by itself",
-        ));
+        bail!("--follow goes with --json; on a terminal the list follows by itself");
     }
     let client = app.connect().await?;
     let watched = find::sessions(app, &client, session).await?;

@@ -4,9 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use loopd_sdk::proto::event::turn::Delivered;
 use loopd_sdk::proto::id::ToolCallId;
-use loopd_sdk::{
-    AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, SessionId, TodoList,
-};
+use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, TodoList};
 
 use super::line::{hook_line, mode_line};
 use super::own_run::OwnRun;
@@ -26,19 +24,15 @@ enum Answers {
 
 /// What is said of a turn that ended early although nobody aborted it.
 const INTERRUPTED: &str = "interrupted: the session or its daemon stopped";
-const ABORTED: &str = "aborted";
 
 /// Writes events as text.
 pub(crate) struct Text {
-    session: SessionId,
     pub(super) terminal: Terminal,
     users: UserMessages,
     hidden: HashSet<MessageId>,
     answers: Answers,
     /// What is to be said of the turn that was aborted.
     aborted: Option<&'static str>,
-    /// Whether somebody has aborted what the session did since it was last idle.
-    was_aborted: bool,
     /// Whether a turn has begun since the session was last idle.
     is_at_work: bool,
     /// The message that is being streamed to a screen, and what of it is shown.
@@ -62,15 +56,13 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(terminal: &Terminal, users: UserMessages, session: &SessionId) -> Self {
+    pub(super) fn new(terminal: &Terminal, users: UserMessages) -> Self {
         Self {
-            session: session.clone(),
             terminal: terminal.clone(),
             users,
             hidden: HashSet::new(),
             answers: Answers::All,
             aborted: None,
-            was_aborted: false,
             is_at_work: false,
             streamed: None,
             line_open: false,
@@ -138,15 +130,9 @@ impl Text {
             Body::Ephemeral(Ephemeral::Usage(usage)) => self.usage.add(usage),
             Body::Ephemeral(Ephemeral::SessionIdle(idle)) => {
                 if idle.aborted == Some(true) && std::mem::take(&mut self.is_at_work) {
-                    let said = if self.was_aborted {
-                        ABORTED
-                    } else {
-                        INTERRUPTED
-                    };
-                    self.aborted.get_or_insert(said);
+                    self.aborted.get_or_insert(INTERRUPTED);
                 }
                 self.is_at_work = false;
-                self.was_aborted = false;
                 self.tell_abort()?;
                 if let Some(line) = std::mem::take(&mut self.usage).line() {
                     self.note(Style::Dim, &line)?;
@@ -228,8 +214,7 @@ impl Text {
     fn show_durable(&mut self, event: &Durable) -> anyhow::Result<()> {
         match event {
             Durable::Abort(_) => {
-                self.was_aborted = true;
-                self.aborted = (!self.is_other()).then_some(ABORTED);
+                self.aborted = (!self.is_other()).then_some("aborted");
                 Ok(())
             }
             Durable::UserMessage(message) if message.is_autopilot_continuation == Some(true) => {
@@ -275,7 +260,7 @@ impl Text {
             Durable::SessionError(failure) => {
                 let code = failure.error_code.as_deref();
                 let message = match LimitKind::of_error(&failure.error_type, code) {
-                    Some(kind) => limits::reached(kind, &failure.message, &self.session),
+                    Some(kind) => limits::reached(kind, &failure.message),
                     None => failure.message.clone(),
                 };
                 self.note(Style::Bad, &format!("error: {message}"))

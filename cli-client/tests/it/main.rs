@@ -29,8 +29,6 @@ mod home;
 mod hooks;
 mod interrupt;
 #[cfg(unix)]
-mod kept_lines;
-#[cfg(unix)]
 mod kept_promises;
 mod mcp;
 mod model;
@@ -43,7 +41,6 @@ mod prompt;
 mod questions;
 mod queue;
 mod rewind;
-mod run_ends;
 mod sessions;
 #[cfg(unix)]
 mod shared_session;
@@ -53,6 +50,4 @@ mod tasks;
 mod terminal;
 #[cfg(unix)]
 mod trust;
-#[cfg(unix)]
-mod unanswered;
 mod worktrees;

@@ -180,10 +180,8 @@ impl DecideEnv<'_> {
 /// A request to a session, or a report of something that happened to it.
 #[derive(Debug)]
 pub enum Command {
-    /// The large commands are boxed: every command and every future that holds one is as large as the
-    /// largest of them.
-    Create(Box<Create>),
-    Resume(Box<Resume>),
+    Create(Create),
+    Resume(Resume),
     /// If the loop is idle, start on the queue, and after that on undelivered notifications.
     TakeUp,
     /// The log was loaded: close the work that was in flight. The outcomes come from the logs of
@@ -267,7 +265,7 @@ pub enum Command {
     HoldGuardFolders(Vec<GuardFolder>),
     /// Lets the session go on without clients whose hooks guard it.
     LiftGuards(LiftScope),
-    Assessed(Box<Assessed>),
+    Assessed(Assessed),
     /// The tools of a call's MCP server have come.
     AssessAgain(Box<AssessAgain>),
     /// Hooks have answered, or declined to answer, what a person would be asked.

@@ -27,8 +27,6 @@ pub struct CallState {
     /// The call, with the arguments that run.
     pub call: ToolCall,
     pub stage: CallStage,
-    /// A hook that saw the result stops the agent.
-    pub stops: bool,
 }
 
 /// The stage of a call, as far as the log tells.
@@ -261,7 +259,6 @@ impl CallState {
         Self {
             call,
             stage: CallStage::Requested,
-            stops: false,
         }
     }
 

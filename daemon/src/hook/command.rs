@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::context::HookContext;
 use super::handlers::FileHook;
 use super::output::{HookFailure, HookOutput};
-use crate::discovery::hooks::{HookKind, HookOrigin, HookPlace, PayloadForm};
+use crate::discovery::hooks::{HookKind, HookPlace, PayloadForm};
 use loopd_exec::process::{Exit, InputPipe, Io, Lifetime, OwnedProcess, Spawn};
 
 /// The most bytes that a hook may print.
@@ -294,13 +294,7 @@ fn project<'a>(context: &'a HookContext, hook: &'a FileHook) -> &'a Path {
 }
 
 fn folder(context: &HookContext, hook: &FileHook, place: &HookPlace) -> PathBuf {
-    let source = &hook.definition.source;
-    // Hooks of an app, like those of the user, are about wherever the session works.
-    let trusted = source
-        .folder
-        .as_ref()
-        .filter(|_| source.origin != HookOrigin::App);
-    match (&place.cwd, trusted) {
+    match (&place.cwd, &hook.definition.source.folder) {
         (Some(folder), _) => project(context, hook).join(folder),
         (None, Some(trusted)) => trusted.clone(),
         (None, None) => PathBuf::from(&context.cwd),

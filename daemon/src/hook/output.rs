@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::vocabulary::OddMember;
 use crate::discovery::hooks::repeated_member;
 use loopd_kernel::guards::ClientGuards;
 
@@ -15,8 +14,6 @@ pub(super) struct HookOutput {
     pub refused: Option<String>,
     /// A command printed this text, and no JSON.
     pub text: Option<String>,
-    /// What of the answer does not do what it seems to ask for.
-    pub odd: Vec<OddMember>,
 }
 
 impl HookOutput {

@@ -61,7 +61,7 @@ impl<'a> Toolset<'a> {
                     && attachments.iter().any(|a| a.offer.request_exit_plan_mode),
                 can_complete: Judgement::of(&Situation::of(state)).offers_tool,
                 researches: state.research_report().is_some(),
-                has_board: names_board(state) && state.options.shares_notes(),
+                has_board: names_board(state),
                 skills: loads_skills(state, &roster)
                     .then(|| skills.listing())
                     .flatten(),

@@ -140,7 +140,6 @@ impl Fixture {
             board: super::context_board::Board::new(&base, base.clone()),
             call: ToolCallId::from("call"),
             session: SessionId::from("session"),
-            may_go_on: true,
         };
         Self {
             context,

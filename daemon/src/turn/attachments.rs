@@ -4,7 +4,6 @@
 
 mod references;
 
-use std::io;
 use std::path::PathBuf;
 
 use base64::Engine as _;
@@ -45,33 +44,19 @@ fn blob_text(data: &str, mime_type: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A message as the model reads it.
-pub(super) struct Rendered {
-    pub(super) text: String,
-    /// What people should know: attachments that the model does not get.
-    pub(super) notices: Vec<String>,
-}
-
 /// Puts the attachments before and after the prompt.
-pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> Rendered {
+pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
     let mut before = String::new();
     let mut files = Vec::new();
     let mut references = Vec::new();
     let (mut resources, mut agents) = (Vec::new(), Vec::new());
     let (mut blocks, mut not_shown) = (Vec::new(), Vec::new());
-    let mut notices = Vec::new();
     for attachment in attachments {
         match attachment {
             Attachment::File {
                 path, line_range, ..
-            } => {
-                let line = file_line(path, *line_range).await;
-                files.push(line.unwrap_or_else(|why| unreadable(path, &why, &mut notices)));
-            }
-            Attachment::Directory { path, .. } => {
-                let line = directory_line(path).await;
-                files.push(line.unwrap_or_else(|why| unreadable(path, &why, &mut notices)));
-            }
+            } => files.push(file_line(path, *line_range).await),
+            Attachment::Directory { path, .. } => files.push(directory_line(path).await),
             Attachment::Selection {
                 file_path,
                 display_name,
@@ -112,7 +97,7 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> Rendered
                         "<attached_text name={name:?} type={mime_type:?}>\n{text}\n</attached_text>"
                     )),
                     None => not_shown.push(format!(
-                        "{name}: bytes of the type {mime_type} cannot be shown"
+                        "* {name}: bytes of the type {mime_type} cannot be shown"
                     )),
                 }
             }
@@ -121,12 +106,10 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> Rendered
                 Reference::Resource(line) => resources.push(format!("* {line}")),
                 Reference::Agent(name) => agents.push(format!("* {name}")),
                 Reference::Block(text) => blocks.push(text),
-                Reference::NotShown(why) => not_shown.push(why),
+                Reference::NotShown(why) => not_shown.push(format!("* {why}")),
             },
         }
     }
-    notices.extend(not_shown.iter().cloned());
-    let not_shown: Vec<String> = not_shown.iter().map(|why| format!("* {why}")).collect();
     let mut text = before;
     text.push_str(prompt);
     if !agents.is_empty() {
@@ -148,13 +131,7 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> Rendered
             text.push_str(&block);
         }
     }
-    Rendered { text, notices }
-}
-
-/// Returns the line of a file or folder that cannot be read, and notes it for people.
-fn unreadable(path: &str, why: &io::Error, notices: &mut Vec<String>) -> String {
-    notices.push(format!("{path} cannot be read: {why}"));
-    format!("* {path} (cannot be read)")
+    text
 }
 
 fn lines_of(start: u64, end: u64) -> String {
@@ -165,36 +142,40 @@ fn lines_of(start: u64, end: u64) -> String {
     }
 }
 
-async fn file_line(path: &str, range: Option<LineRange>) -> io::Result<String> {
-    let lines = count_lines(path).await?;
-    let about = match range {
-        None => format!("({lines} lines)"),
-        Some(LineRange { start, end }) if start == end => {
+async fn file_line(path: &str, range: Option<LineRange>) -> String {
+    let about = match (count_lines(path).await, range) {
+        (Some(lines), None) => format!("({lines} lines)"),
+        (Some(lines), Some(LineRange { start, end })) if start == end => {
             format!("(line {start} of {lines} lines)")
         }
-        Some(LineRange { start, end }) => format!("(lines {start}-{end} of {lines} lines)"),
+        (Some(lines), Some(LineRange { start, end })) => {
+            format!("(lines {start}-{end} of {lines} lines)")
+        }
+        (None, _) => "(cannot be read)".to_owned(),
     };
-    Ok(format!("* {path} {about}"))
+    format!("* {path} {about}")
 }
 
-async fn directory_line(path: &str) -> io::Result<String> {
+async fn directory_line(path: &str) -> String {
     let mut items = 0;
-    let mut entries = tokio::fs::read_dir(path).await?;
+    let Ok(mut entries) = tokio::fs::read_dir(path).await else {
+        return format!("* {path} (cannot be read)");
+    };
     while let Ok(Some(_)) = entries.next_entry().await {
         items += 1;
     }
-    Ok(format!("* {path} ({items} items)"))
+    format!("* {path} ({items} items)")
 }
 
-async fn count_lines(path: &str) -> io::Result<usize> {
+async fn count_lines(path: &str) -> Option<usize> {
     let path = PathBuf::from(path);
     let opened = tokio::task::spawn_blocking(move || regular_file::open(&path)).await;
-    let mut file = tokio::fs::File::from_std(opened.map_err(io::Error::other)??);
+    let mut file = tokio::fs::File::from_std(opened.ok()?.ok()?);
     let mut buffer = vec![0_u8; 64 * 1024];
     let (mut lines, mut seen, mut last) = (0, 0, b'\n');
     loop {
-        let read = file.read(&mut buffer).await?;
-        let chunk = buffer.get(..read).unwrap_or_default();
+        let read = file.read(&mut buffer).await.ok()?;
+        let chunk = buffer.get(..read)?;
         let Some(end) = chunk.last() else { break };
         last = *end;
         lines += chunk.split(|byte| *byte == b'\n').count() - 1;
@@ -203,5 +184,5 @@ async fn count_lines(path: &str) -> io::Result<usize> {
             break;
         }
     }
-    Ok(lines + usize::from(last != b'\n'))
+    Some(lines + usize::from(last != b'\n'))
 }

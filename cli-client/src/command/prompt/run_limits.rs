@@ -113,8 +113,7 @@ impl WatchedLimits {
             | Outcome::NobodyToAsk
             | Outcome::Limit
             | Outcome::Blocked
-            | Outcome::Interrupted
-            | Outcome::Left => {
+            | Outcome::Interrupted => {
                 format!(
                     "stopped after {} calls of the model",
                     self.most_turns.unwrap_or_default()

@@ -10,7 +10,7 @@ use super::{WatchedSession, status_of, tree};
 use crate::amount::{counted, span, tokens};
 use crate::app::App;
 use crate::args::{TaskScope, TasksVerb};
-use crate::outcome::{Outcome, WrongUsage};
+use crate::outcome::Outcome;
 use crate::stdin;
 use crate::terminal::{Style, sanitize};
 
@@ -32,9 +32,7 @@ pub(crate) async fn act(app: &App, what: TasksVerb) -> anyhow::Result<Outcome> {
                 message
             };
             if message.trim().is_empty() {
-                return Err(WrongUsage::error(
-                    "there is no message: say what is to be done",
-                ));
+                bail!("there is no message: say what is to be done");
             }
             let found = find::task(&meant(&scope).await?, &id).await?;
             let task = found.node.task.id();

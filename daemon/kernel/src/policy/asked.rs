@@ -63,7 +63,6 @@ pub(crate) fn because(
         Some(AskedBecause {
             reason,
             rules,
-            hook_message: None,
             session_approval,
         })
     };

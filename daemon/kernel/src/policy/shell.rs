@@ -19,7 +19,6 @@ mod evaluated;
 mod fit;
 mod handed_over;
 pub(crate) mod identifier;
-mod lax;
 pub(crate) mod looks;
 mod options;
 pub(crate) mod plain;

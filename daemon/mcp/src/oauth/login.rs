@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::header::WWW_AUTHENTICATE;
 use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -11,7 +12,7 @@ use super::challenge::Challenge;
 use super::client::{self, Client, Registration};
 use super::discover::{AuthorizationServer, Discovered, discover};
 use super::token::{self, Granted, Tokens};
-use super::{OauthError, address, random, web};
+use super::{OauthError, address, web};
 use crate::config::OAuthClient;
 use crate::port::HttpPort;
 
@@ -26,7 +27,7 @@ pub struct Login {
     token_endpoint: String,
     /// What the tokens are for, if the server describes itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) resource: Option<String>,
+    resource: Option<String>,
     pub client: Client,
     /// The scopes that were given, or else asked for.
     pub scopes: Vec<String>,
@@ -133,6 +134,32 @@ pub async fn begin(
     })
 }
 
+/// Logs in as the program itself, without a person.
+pub async fn log_in_as_program(
+    http: &dyn HttpPort,
+    server_url: &str,
+    client: &OAuthClient,
+    challenge: &Challenge,
+    now_ms: u64,
+) -> Result<Login, OauthError> {
+    let server = self::server_url(server_url)?;
+    let found = discover(http, &server, challenge).await?;
+    let known = client::configured(client, &found.server, "");
+    let known = known.ok_or_else(|| {
+        OauthError::Unusable("a login without a person needs `oauthClientId`".to_owned())
+    })?;
+    let scopes = scopes(&found, client, challenge, None);
+    let (mut login, _) = login(found.server, found.resource, known, scopes);
+    let scope = login.scopes.join(" ");
+    let mut form = vec![("grant_type", "client_credentials")];
+    if !scope.is_empty() {
+        form.push(("scope", &scope));
+    }
+    let granted = login.ask(http, form, now_ms).await?;
+    login.take(granted);
+    Ok(login)
+}
+
 /// Gets new tokens with the refresh token; `None` if there is none.
 pub async fn renew(
     http: &dyn HttpPort,
@@ -209,14 +236,7 @@ impl PendingLogin {
 }
 
 impl Login {
-    /// Returns the login with the private key of the configuration, which is not kept with it.
-    #[must_use]
-    pub fn with_key(mut self, client: &OAuthClient) -> Self {
-        self.client.key.clone_from(&client.private_key);
-        self
-    }
-
-    pub(super) async fn ask(
+    async fn ask(
         &self,
         http: &dyn HttpPort,
         mut form: Vec<(&str, &str)>,
@@ -229,11 +249,10 @@ impl Login {
         let endpoint = endpoint.map_err(|error| {
             OauthError::Unusable(format!("the address for tokens is not valid: {error}"))
         })?;
-        let server = (&endpoint, self.issuer.as_str());
-        token::request(http, server, &self.client, &form, now_ms).await
+        token::request(http, &endpoint, &self.client, &form, now_ms).await
     }
 
-    pub(super) fn take(&mut self, granted: Granted) {
+    fn take(&mut self, granted: Granted) {
         if let Some(scopes) = granted.scopes {
             self.scopes = scopes;
         }
@@ -242,7 +261,7 @@ impl Login {
 }
 
 /// Returns the login at an authorization server without tokens, and whether that names itself.
-pub(super) fn login(
+fn login(
     server: AuthorizationServer,
     resource: Option<String>,
     client: Client,
@@ -259,7 +278,7 @@ pub(super) fn login(
     (login, server.names_itself)
 }
 
-pub(super) fn server_url(text: &str) -> Result<Url, OauthError> {
+fn server_url(text: &str) -> Result<Url, OauthError> {
     let url = Url::parse(text);
     let url =
         url.map_err(|error| OauthError::Unusable(format!("the address of the server: {error}")))?;
@@ -281,7 +300,7 @@ async fn asked(http: &dyn HttpPort, server: &Url) -> Result<Challenge, OauthErro
 
 /// Chooses the scopes to ask for: those of the configuration, else those that the server wants for the
 /// request, else all that it names. What the login had before stays.
-pub(super) fn scopes(
+fn scopes(
     found: &Discovered,
     client: &OAuthClient,
     challenge: &Challenge,
@@ -332,4 +351,13 @@ fn address_to_visit(mut url: Url, login: &Login, state: &str, verifier: &str) ->
         }
     }
     url
+}
+
+/// Returns 256 random bits as text.
+fn random() -> Result<String, OauthError> {
+    let mut bytes = [0_u8; 32];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| OauthError::Passing("the system gives no random numbers".to_owned()))?;
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
 }

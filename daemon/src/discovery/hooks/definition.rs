@@ -205,8 +205,6 @@ pub enum HookOrigin {
     Plugin,
     /// The definition of an agent.
     Agent,
-    /// A folder that an app named.
-    App,
 }
 
 impl HookOrigin {
@@ -218,7 +216,6 @@ impl HookOrigin {
             Self::Project => "project",
             Self::Plugin => "plugin",
             Self::Agent => "agent",
-            Self::App => "app",
         }
     }
 }

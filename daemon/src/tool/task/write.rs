@@ -43,8 +43,7 @@ impl Tool for Write {
                 return Err(SubagentError::TakesNoMessages(task.id.clone()));
             };
             let agents = &context.agents;
-            let message = context.redaction.clean(&args.message).into_owned();
-            let delivered = agents.write_from_run(&task.id, work, message).await?;
+            let delivered = agents.write_from_run(&task.id, work, args.message).await?;
             Ok((task.id.clone(), delivered))
         };
         match sent.await {

@@ -264,7 +264,8 @@ fn judge(line: &Line, arguments: &[Word], granted: usize) -> Coverage {
         Some((first, rest))
             if has(line, "old") && first.text().is_some_and(|text| !text.starts_with('-')) =>
         {
-            dashed = with_dashes(line, first.text().unwrap_or_default(), rest);
+            let letters = Word::literal(&format!("-{}", first.text().unwrap_or_default()));
+            dashed = [&[letters], rest].concat();
             dashed.as_slice()
         }
         _ => arguments,
@@ -278,22 +279,6 @@ fn judge(line: &Line, arguments: &[Word], granted: usize) -> Coverage {
     } else {
         Coverage::Unknown
     }
-}
-
-/// Returns the arguments with a dash before each of the letters that lack it. The words after them are
-/// their values, in order: `tar cfI x.tar prog` is `tar -c -f x.tar -I prog`.
-fn with_dashes(line: &Line, letters: &str, rest: &[Word]) -> Vec<Word> {
-    let options = options(line, Part::Both);
-    let mut values = rest.iter();
-    let mut words = Vec::new();
-    for letter in letters.chars() {
-        words.push(Word::literal(&format!("-{letter}")));
-        if options.needs_value(letter) {
-            words.extend(values.next().cloned());
-        }
-    }
-    words.extend(values.cloned());
-    words
 }
 
 fn passes(line: &Line, part: Part, arguments: &[Word], granted: usize) -> bool {
@@ -321,8 +306,6 @@ fn passes(line: &Line, part: Part, arguments: &[Word], granted: usize) -> bool {
     let uses = |option: &str| options(line, part).uses(arguments, option);
     known
         && operands.len() <= limit
-        // `uniq src/*` names two files if the pattern matches two, and the second is written.
-        && (limit == usize::MAX || !operands.iter().any(|word| word.may_be_several()))
         && (part == Part::Both
             || value(line, "needs=").is_none_or(|listed| listed.split(',').any(uses)))
         && (!has(line, "no=") || no_operand(&|text| text.contains('=')))

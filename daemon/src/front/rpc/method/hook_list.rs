@@ -11,7 +11,6 @@ use loopd_proto::session::SessionOptions;
 
 use super::discover::{host, look, places, shown};
 use super::discovery_problems::describe;
-use super::hook_folders;
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{
@@ -137,15 +136,11 @@ pub(super) async fn discover(
     let without = vec![(None, cwd)];
     let named: Vec<_> = given.into_iter().map(Some).zip(projects).collect();
     for (project, cwd) in if named.is_empty() { without } else { named } {
-        let folders = params.hook_directories.as_deref();
-        let vouched = hook_folders::vouched(&context, folders, &cwd).await?;
         let mut places = places_of(&context, &cwd);
         if project.is_none() {
             places.projects.clear();
             places.root = None;
         }
-        let env = &context.connection.launch().env;
-        let mut places = places.vouching(vouched.unwrap_or_default(), env, || project_root(&cwd));
         if params.exclude_host_hooks {
             places.user = UserHookPlaces::default();
             places.plugins.clear();
@@ -187,8 +182,7 @@ fn discovered(gated: &GatedHook, number: usize, project: Option<&str>) -> Option
         hook_type: hook.kind.native_name().to_owned(),
         origin: match hook.source.origin {
             HookOrigin::Policy => "policy",
-            // The public schema has no word for an app.
-            HookOrigin::User | HookOrigin::App => "user",
+            HookOrigin::User => "user",
             HookOrigin::Project | HookOrigin::Agent => "repository",
             HookOrigin::Plugin => "plugin",
         }

@@ -3,21 +3,14 @@
 
 use std::path::Path;
 
-use loopd_proto::misspelt::meant;
 use loopd_proto::params::tool::SubagentSettings;
-use loopd_proto::session::{ClientTool, CustomAgent, SessionOptions, WithoutEffect};
-use serde_json::Value;
+use loopd_proto::session::{ClientTool, SessionOptions};
 
 use super::permission_path::check_absolute;
-use crate::discovery::agents::wrong_name;
-use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::limit;
 use crate::session::SessionHandle;
-use crate::subagent::definitions::is_same;
 use loopd_kernel::command::{Command, LogLevel};
-use loopd_kernel::policy::tool_list;
-use loopd_kernel::tool_call::ToolOrigin;
 
 /// The reasoning efforts that a vendor or an official client knows.
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
@@ -52,95 +45,12 @@ pub(super) fn check(options: &SessionOptions) -> Result<(), RpcError> {
             "fallbackModels: a name is empty; name a model, or remove it".to_owned(),
         ));
     }
-    check_compaction(options.infinite_sessions.as_ref())?;
-    check_agents(options.custom_agents.as_deref().unwrap_or_default())?;
     for folder in options.additional_directories.iter().flatten() {
         check_absolute("additionalDirectories", folder)?;
     }
     limit::instructions(options.organization_custom_instructions.as_deref())?;
     limit::tool_names("availableTools", options.available_tools.as_deref())?;
     limit::tool_names("excludedTools", options.excluded_tools.as_deref())
-}
-
-/// Refuses to look for configuration elsewhere than the client names it: hooks that guard may be there.
-pub(super) fn check_configuration(
-    options: &SessionOptions,
-    without: &[WithoutEffect],
-) -> Result<(), RpcError> {
-    let discovers = options.enable_config_discovery == Some(true) || options.wants_file_hooks();
-    if discovers && without.iter().any(|it| it.name == "configDir") {
-        return Err(RpcError::InvalidParams(
-            "configDir: configuration that is discovered is looked for where the app's environment says, as with \
-             COPILOT_HOME; leave one of them out"
-                .to_owned(),
-        ));
-    }
-    Ok(())
-}
-
-/// Checks from which parts of the context window on a conversation is summarised.
-fn check_compaction(given: Option<&Value>) -> Result<(), RpcError> {
-    let Some(given) = given.filter(|given| !given.is_null()) else {
-        return Ok(());
-    };
-    let refuse = |member: &str, why: &str| {
-        let text = format!("infiniteSessions{member}: {why}");
-        Err(RpcError::InvalidParams(text))
-    };
-    if !given.is_object() {
-        return refuse("", "it is not an object");
-    }
-    let part = |name: &str| given.get(name).filter(|value| !value.is_null());
-    if part("enabled").is_some_and(|value| !value.is_boolean()) {
-        return refuse(".enabled", "it is not true or false");
-    }
-    for name in ["backgroundCompactionThreshold", "bufferExhaustionThreshold"] {
-        let fits = |value: &Value| {
-            value
-                .as_f64()
-                .is_some_and(|part| (0.0..=1.0).contains(&part))
-        };
-        if let Some(value) = part(name).filter(|value| !fits(value)) {
-            let why = format!("{value} is not a part of the context window, from 0 to 1");
-            return refuse(&format!(".{name}"), &why);
-        }
-    }
-    Ok(())
-}
-
-/// Checks the agents that a client defines.
-fn check_agents(agents: &[CustomAgent]) -> Result<(), RpcError> {
-    for (at, agent) in agents.iter().enumerate() {
-        let refuse = |member: &str, why: String| {
-            let text = format!("customAgents[{at}].{member}: {why}");
-            Err(RpcError::InvalidParams(text))
-        };
-        if let Some(why) = wrong_name(&agent.name) {
-            return refuse("name", why.to_owned());
-        }
-        let mut before = agents.iter().take(at);
-        if before.any(|other| is_same(&other.name, &agent.name)) {
-            return refuse(
-                "name",
-                format!("there are two agents named `{}`", agent.name),
-            );
-        }
-        if agent.prompt.trim().is_empty() {
-            let why = format!(
-                "the agent `{}` has no prompt; say what it is to do",
-                agent.name
-            );
-            return refuse("prompt", why);
-        }
-        if let Some(effort) = &agent.reasoning_effort {
-            one_of(
-                &format!("customAgents[{at}].reasoningEffort"),
-                Some(effort),
-                &EFFORTS,
-            )?;
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn check_effort(effort: &str) -> Result<(), RpcError> {
@@ -154,100 +64,6 @@ pub(super) fn check_summary(summary: Option<&str>) -> Result<(), RpcError> {
 /// Checks the size of a context window.
 pub(super) fn check_context_tier(member: &str, tier: Option<&str>) -> Result<(), RpcError> {
     one_of(member, tier, &CONTEXT_TIERS)
-}
-
-/// Tells the clients of a session which members of a request have no effect.
-pub(super) async fn warn_of_members(session: &SessionHandle, without: &[WithoutEffect]) {
-    if without.is_empty() {
-        return;
-    }
-    let told = without.iter().map(|it| format!("{}: {}", it.name, it.why));
-    let told: Vec<String> = told.collect();
-    let message = format!("These have no effect here. {}.", told.join("; "));
-    warn(session, "option_without_effect", message).await;
-}
-
-/// Tells the clients of a session which names in its lists of tools are probably mistakes. A tool of that
-/// name may come later, from a client or a server, so that they count all the same.
-pub(super) async fn warn_of_tools(
-    context: &Context,
-    session: &SessionHandle,
-    options: &SessionOptions,
-    offered: &[ClientTool],
-) -> Result<(), RpcError> {
-    let lists = [
-        ("availableTools", &options.available_tools),
-        ("excludedTools", &options.excluded_tools),
-    ];
-    let named = options.default_agent.as_ref();
-    let named = named.map(|agent| ("defaultAgent.excludedTools", &agent.excluded_tools));
-    let lists = lists.into_iter().chain(named);
-    let lists: Vec<(&str, &[String])> = lists
-        .filter_map(|(member, list)| Some((member, list.as_deref()?)))
-        .collect();
-    if lists.is_empty() {
-        return Ok(());
-    }
-    let tools = session.view(|view| {
-        let tools = (view.tools)();
-        let names = tools.iter().map(|tool| tool.name.clone());
-        names.collect::<Vec<String>>()
-    });
-    let tools = tools.await?;
-    let catalog = &context.app.services.catalog;
-    let built_in = catalog.names().into_iter().map(str::to_owned);
-    let offered = offered.iter().map(|tool| tool.name.clone());
-    let known: Vec<String> = built_in.chain(offered).chain(tools).collect();
-    let told: Vec<String> = lists
-        .into_iter()
-        .flat_map(|(member, list)| list.iter().map(move |name| (member, name)))
-        .filter_map(|(member, name)| {
-            let near = mistaken(name, &known)?;
-            Some(format!("{member}: `{name}` may be meant as `{near}`"))
-        })
-        .collect();
-    if !told.is_empty() {
-        let message = format!(
-            "There are no such tools now: {}. The names count if tools of these names come.",
-            told.join("; ")
-        );
-        warn(session, "tool_unknown", message).await;
-    }
-    Ok(())
-}
-
-/// Returns the tool that a name in a list is near to, if it names none.
-fn mistaken<'k>(pattern: &str, known: &'k [String]) -> Option<&'k str> {
-    let name = match pattern.trim().split_once(':') {
-        Some(("builtin" | "custom", name)) => name,
-        Some(_) => return None,
-        None => pattern.split('(').next().unwrap_or_default().trim(),
-    };
-    let origins = [ToolOrigin::BuiltIn, ToolOrigin::Client, ToolOrigin::Mcp];
-    let names_one = |known: &String| {
-        let mut origins = origins.into_iter();
-        origins.any(|origin| tool_list::means(pattern, known, origin))
-    };
-    // Names of servers, and patterns, name tools that nobody may know yet.
-    let is_open = name.contains(['*', '/']) || name.starts_with("mcp__");
-    if is_open || known.iter().any(names_one) {
-        return None;
-    }
-    meant(name, known.iter().map(String::as_str))
-}
-
-async fn warn(session: &SessionHandle, kind: &str, message: String) {
-    let warning = Command::Log {
-        level: LogLevel::Warning,
-        kind: kind.to_owned(),
-        message,
-        url: None,
-        tip: None,
-        stored: true,
-    };
-    if let Err(error) = session.command(warning).await {
-        tracing::warn!(%error, "a session could not be told about its options");
-    }
 }
 
 /// Tells the clients of a session that a longer context window was asked for, which the daemon cannot ask
@@ -266,10 +82,19 @@ pub(super) async fn warn_of_context_tier(session: &SessionHandle, options: &Sess
 
 /// Tells the clients of a session that this member has no effect.
 pub(super) async fn warn_of_long_context(session: &SessionHandle, members: &str) {
-    let message = format!(
-        "{members}: \"{LONG_CONTEXT}\" has no effect; the context window is that of the model, so choose a model with a larger one"
-    );
-    warn(session, "option_without_effect", message).await;
+    let warning = Command::Log {
+        level: LogLevel::Warning,
+        kind: "option_without_effect".to_owned(),
+        message: format!(
+            "{members}: \"{LONG_CONTEXT}\" has no effect; the context window is that of the model, so choose a model with a larger one"
+        ),
+        url: None,
+        tip: None,
+        stored: true,
+    };
+    if let Err(error) = session.command(warning).await {
+        tracing::warn!(%error, "a session could not be told about its context tier");
+    }
 }
 
 /// Checks the settings of sub-agents: their limits, and what is set for single agents.

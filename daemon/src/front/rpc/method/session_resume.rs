@@ -7,12 +7,10 @@ use loopd_proto::session::{SessionOpened, SessionOptions, SessionResumeParams};
 
 use super::agent;
 use super::daemon;
-use super::hook_folders;
 use super::host::check_session_files;
 use super::policy;
 use super::session_create::{opened, working_directory};
 use super::session_options;
-use super::trust_folder;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -36,12 +34,11 @@ pub(super) async fn resume(
     )
     .map_err(RpcError::InvalidParams)?;
     session_options::check(&params.options)?;
-    session_options::check_configuration(&params.options, &params.without_effect)?;
     let offered = params.offer.tools.as_deref().unwrap_or_default();
     session_options::check_tools(offered)?;
     check_client_tools(offered, &app.services.catalog).map_err(RpcError::InvalidParams)?;
     let mut params = params;
-    if params.returns {
+    if params.disable_resume {
         forget_choices(&mut params.options);
     }
     let id = params.session_id.clone();
@@ -59,12 +56,9 @@ pub(super) async fn resume(
             joined => break joined?,
         }
     };
-    if !params.returns {
-        daemon::warn_of_config(&session, daemon::config_problem(&context).await).await;
-        session_options::warn_of_context_tier(&session, &options).await;
-        session_options::warn_of_members(&session, &params.without_effect).await;
-        let offered = params.offer.tools.as_deref().unwrap_or_default();
-        session_options::warn_of_tools(&context, &session, &options, offered).await?;
+    if !params.disable_resume {
+        daemon::warn_of_config(&context, &session).await;
+        session_options::warn_of_context_tier(&session, &params.options).await;
     }
     context.connection.attach(id.clone());
     if let Some(name) = &params.options.client_name {
@@ -81,7 +75,7 @@ pub(super) async fn resume(
         client: context.connection.client.clone(),
         launch: context.connection.launch(),
         name: name.trim().to_owned(),
-        returns: params.returns,
+        returns: params.disable_resume,
         offer: params.offer,
         options,
         kept,
@@ -125,10 +119,7 @@ async fn wanted(
         session_options::check_directory(named, cwd)?;
     }
     let works_in = cwd.as_ref().unwrap_or(&known_cwd);
-    trust_folder::trust(context, params.trust_working_directory, works_in).await?;
     let managed = policy::managed(context, &params.policy, works_in)?;
-    let named = params.options.hook_directories.as_deref();
-    let vouched_hooks = hook_folders::vouched(context, named, works_in).await?;
     let agent = match chosen_from {
         Some((options, among)) => {
             let options = options.updated_by(params.options.clone());
@@ -138,17 +129,12 @@ async fn wanted(
         }
         None => None,
     };
-    let options = SessionOptions {
-        hook_directories: hook_folders::names(vouched_hooks.as_deref()),
-        ..params.options.clone()
-    };
     Ok(Resume {
-        options,
+        options: params.options.clone(),
         working_directory: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
         context: WorkContext::default(),
         agent,
         managed,
-        vouched_hooks,
         was_active: false,
         already_in_use: false,
         continue_pending_work: params.continue_pending_work,

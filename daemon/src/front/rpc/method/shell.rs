@@ -241,7 +241,6 @@ async fn follow(
         telemetry: None,
         delivered: Vec::new(),
         skill: None,
-        stops: None,
     };
     let stored = session.command(Command::UserCommandEnded {
         call: call.clone(),

@@ -80,7 +80,6 @@ fn success(text: String) -> CallOutcome {
         telemetry: None,
         delivered: Vec::new(),
         skill: None,
-        stops: None,
     }
 }
 

@@ -174,7 +174,7 @@ impl Reader<'_, '_> {
             Some('(') => {
                 self.cursor.bump();
                 self.list(End::Parenthesis)?;
-                word.push_output(quoting.count());
+                word.push_any(quoting.count());
             }
             Some('{') => {
                 self.cursor.bump();
@@ -274,8 +274,6 @@ impl Reader<'_, '_> {
             // The value is expanded as a prompt, which may contain commands.
             self.script.doubt = true;
         }
-        // `${!x}` takes the value of `x` for a name, which may have a subscript.
-        self.script.calculates |= inside.starts_with('!');
         if inside.contains([':', '[']) {
             // Offsets and subscripts are expressions.
             self.script.calculates |= inside.contains('[') || is_offset(inside);
@@ -311,7 +309,7 @@ impl Reader<'_, '_> {
             }
         }
         self.nested(&text);
-        word.push_output(quoting.count());
+        word.push_any(quoting.count());
         Ok(())
     }
 
