@@ -306,6 +306,8 @@ fn passes(line: &Line, part: Part, arguments: &[Word], granted: usize) -> bool {
     let uses = |option: &str| options(line, part).uses(arguments, option);
     known
         && operands.len() <= limit
+        // `uniq src/*` names two files if the pattern matches two, and the second is written.
+        && (limit == usize::MAX || !operands.iter().any(|word| word.may_be_several()))
         && (part == Part::Both
             || value(line, "needs=").is_none_or(|listed| listed.split(',').any(uses)))
         && (!has(line, "no=") || no_operand(&|text| text.contains('=')))
