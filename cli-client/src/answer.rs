@@ -61,12 +61,20 @@ pub(crate) fn with_handlers(
     }
     let at = (terminal.clone(), turnstile.clone());
     let (other, planner) = (at.clone(), at.clone());
+    let unanswered = denied_unasked.clone();
     config
         .on_permission(move |asked| {
             let (terminal, turnstile) = at.clone();
+            let unanswered = unanswered.clone();
             async move {
                 turnstile.pass().await;
-                decide(&terminal, &asked).await
+                let decision = decide(&terminal, &asked).await;
+                if let PermissionDecision::UserNotAvailable {} = decision {
+                    let what = request_line(&asked);
+                    let denied = format!("loop: {what} was denied: the question was not answered");
+                    unanswered.asked(&terminal, asked.request_id, &what, denied);
+                }
+                decision
             }
         })
         .on_user_input(move |asked| {
@@ -156,8 +164,8 @@ async fn respond(terminal: &Terminal, asked: &UserInput) -> UserInputResponse {
         ]);
     }
     let Some(line) = terminal.ask(&text, "  > ").await else {
-        // End of input. The question stays open for another client or a later one.
-        return std::future::pending().await;
+        // The question stays open for another client or a later one.
+        return terminal.left_unanswered().await;
     };
     let line = line.trim();
     let number = line.parse::<usize>().ok();

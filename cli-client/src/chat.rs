@@ -70,6 +70,8 @@ pub(crate) enum Left {
     Idle,
     /// The session works on without this client.
     AtWork,
+    /// The session waits for an answer that nobody gave.
+    Asked,
 }
 
 type Running<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Said>> + 'a>>;
@@ -98,6 +100,8 @@ struct Chat<'a> {
     last_key: Option<Instant>,
     /// Whether the next Ctrl-C leaves.
     leaves_next: bool,
+    /// Whether the last Ctrl-C took away what was typed.
+    took_away: bool,
     raw: Option<RawMode>,
     tick: usize,
     last_was_empty: bool,
@@ -126,7 +130,7 @@ pub(crate) async fn run(
         handle,
         keys: KeyReader::default(),
         editor: Editor::default(),
-        transcript: Transcript::new(),
+        transcript: Transcript::new(session.id()),
         tasks: Vec::new(),
         waiting_questions: VecDeque::new(),
         question: None,
@@ -137,6 +141,7 @@ pub(crate) async fn run(
         user_command: None,
         last_key: None,
         leaves_next: false,
+        took_away: false,
         raw: Some(raw),
         tick: 0,
         last_was_empty: true,
@@ -265,9 +270,23 @@ impl Chat<'_> {
     }
 
     fn question_closed(&mut self) {
-        self.question = None;
+        let open = self.question.take();
+        let typed = open.and_then(|open| open.question.typed().map(str::to_owned));
+        if let Some(typed) = typed.filter(|typed| !typed.trim().is_empty()) {
+            self.put_back(&typed);
+        }
         let told = "that question was answered elsewhere, or its turn was stopped";
         self.transcript.note(Look::DIM, told);
+    }
+
+    /// Puts a text that was typed and not used into the line, before what is there.
+    fn put_back(&mut self, text: &str) {
+        let whole = if self.editor.is_empty() {
+            text.to_owned()
+        } else {
+            format!("{text}\n{}", self.editor.text())
+        };
+        self.editor.set(&whole);
     }
 
     fn leave(&mut self) {
@@ -284,9 +303,10 @@ impl Chat<'_> {
             let told = "the last message has not reached the daemon and may be lost";
             self.transcript.error(told);
         }
-        let is_at_work = self.transcript.is_working()
-            || self.question.is_some()
-            || !self.transcript.waiting.is_empty();
+        if self.question.is_some() || !self.waiting_questions.is_empty() {
+            return Left::Asked;
+        }
+        let is_at_work = self.transcript.is_working() || !self.transcript.waiting.is_empty();
         if is_at_work { Left::AtWork } else { Left::Idle }
     }
 }

@@ -19,13 +19,9 @@ mod tasks;
 mod trust;
 mod worktrees;
 
-use anyhow::bail;
-use clap::CommandFactory;
-use clap::error::ErrorKind;
-
 use crate::app::App;
 use crate::args::{Args, HooksVerb, Verb};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WrongUsage};
 use crate::stdin::with_stdin;
 use prompt::Shows;
 
@@ -104,13 +100,6 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
                 Shows::Everything
             };
             let prompt = prompt_or_stdin(&app, args.only_answer.or(args.prompt))?;
-            if prompt
-                .as_ref()
-                .is_some_and(|prompt| prompt.trim().is_empty())
-            {
-                let what = "the prompt is empty: say what to do, as in loop \"…\"\n";
-                Args::command().error(ErrorKind::InvalidValue, what).exit();
-            }
             prompt::run(&app, prompt, args.resume_last, shows).await
         }
     }
@@ -121,39 +110,51 @@ fn refuse_unused(args: &Args) -> anyhow::Result<()> {
     let Some(verb) = &args.command else {
         return Ok(());
     };
-    let opens_session = matches!(verb, Verb::Resume { .. } | Verb::Attach { .. });
-    let takes_model = opens_session || matches!(verb, Verb::Doctor);
+    let continues = matches!(verb, Verb::Resume { .. });
+    let joins = continues || matches!(verb, Verb::Attach { .. });
+    let takes_model = joins || matches!(verb, Verb::Doctor);
     let options = &args.options;
     let given = [
         ("--continue", args.resume_last, false),
         ("--model", options.model.is_some(), takes_model),
-        ("--agent", options.agent.is_some(), opens_session),
-        (
-            "--allow-tool",
-            !options.allow_tool.is_empty(),
-            opens_session,
-        ),
+        ("--agent", options.agent.is_some(), joins),
+        ("--mode", options.mode.is_some(), joins),
+        ("--allow-tool", !options.allow_tool.is_empty(), joins),
+        ("--deny-tool", !options.deny_tool.is_empty(), joins),
+        ("--yolo", options.yolo, joins),
+        ("--no-hooks", options.no_hooks, continues),
     ];
     for (option, is_given, is_used) in given {
         if is_given && !is_used {
-            bail!(
+            return Err(WrongUsage::error(format!(
                 "{option} has no meaning for this subcommand; give it to `loop`, `loop resume` or `loop attach`"
-            );
+            )));
         }
     }
-    let takes_run = matches!(verb, Verb::Resume { .. });
-    if let Some(option) = options.run.first_given().filter(|_| !takes_run) {
-        bail!("{option} has no meaning for this subcommand; give it to `loop` or `loop resume`");
+    let of_run = options.run.first_given().or(options.limits.first_given());
+    if let Some(option) = of_run.filter(|_| !continues) {
+        return Err(WrongUsage::error(format!(
+            "{option} has no meaning for this subcommand; give it to `loop` or `loop resume`"
+        )));
     }
     if args.only_answer.is_some() {
-        bail!("--prompt has no meaning for a subcommand; give it to `loop`");
+        return Err(WrongUsage::error(
+            "--prompt has no meaning for a subcommand; give it to `loop`",
+        ));
     }
     Ok(())
 }
 
 /// Returns the prompt with what stdin adds; `None` for a conversation.
 fn prompt_or_stdin(app: &App, prompt: Option<String>) -> anyhow::Result<Option<String>> {
-    with_stdin(prompt, |line| app.terminal.notice(line))
+    let prompt = with_stdin(prompt, |line| app.terminal.notice(line))?;
+    let is_empty = |prompt: &String| prompt.trim().is_empty();
+    if prompt.as_ref().is_some_and(is_empty) {
+        return Err(WrongUsage::error(
+            "the prompt is empty: say what to do, as in loop \"…\"",
+        ));
+    }
+    Ok(prompt)
 }
 
 /// Returns a line about a file that cannot be used, or not in full.

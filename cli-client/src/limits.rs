@@ -1,7 +1,7 @@
 //! The options that limit what a session may use, and what is said of it.
 
 use clap::Args as Group;
-use loopd_sdk::{LimitKind, Metrics, SessionLimits};
+use loopd_sdk::{LimitKind, Metrics, SessionId, SessionLimits};
 
 /// The limits of the command line.
 #[derive(Debug, Clone, Default, Group)]
@@ -18,6 +18,15 @@ pub(crate) struct LimitOptions {
 }
 
 impl LimitOptions {
+    /// Returns the first of these options that is given.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--budget-usd", self.budget_usd.is_some()),
+            ("--budget-tokens", self.budget_tokens.is_some()),
+        ];
+        given.into_iter().find(|(_, is)| *is).map(|(name, _)| name)
+    }
+
     /// Returns the limits for the session; `None` if the command line has none.
     pub(crate) fn limits(&self) -> Option<SessionLimits> {
         let limits = SessionLimits {
@@ -31,7 +40,7 @@ impl LimitOptions {
 
 /// Says how a session goes on that has reached a limit, in the words of the command line. `told` is the
 /// message of the daemon, whose first sentence says what is used.
-pub(crate) fn reached(kind: LimitKind, told: &str) -> String {
+pub(crate) fn reached(kind: LimitKind, told: &str, session: &SessionId) -> String {
     let option = match kind {
         LimitKind::Tokens => "--budget-tokens",
         LimitKind::Cost => "--budget-usd",
@@ -39,7 +48,7 @@ pub(crate) fn reached(kind: LimitKind, told: &str) -> String {
     };
     let used = told.split_inclusive(". ").next().unwrap_or(told);
     format!(
-        "{}. To go on, give it a higher {option}, as in: loop resume {option} …",
+        "{}. To go on, give it a higher {option}, as in: loop resume {session} {option} …",
         used.trim_end_matches(['.', ' '])
     )
 }
@@ -110,17 +119,19 @@ mod tests {
     fn a_limit_is_told_with_its_option() {
         let told =
             "The session has used 5 of the 4 tokens it may use. To go on, resume it with more.";
+        let session = SessionId::from("abc");
         assert_eq!(
-            reached(LimitKind::Tokens, told),
+            reached(LimitKind::Tokens, told, &session),
             "The session has used 5 of the 4 tokens it may use. To go on, give it a higher --budget-tokens, as in: \
-             loop resume --budget-tokens …"
+             loop resume abc --budget-tokens …"
         );
         let cost =
             "The session has used 1.51 of the 1.00 US dollars it may use. To go on, resume it.";
         assert!(
-            reached(LimitKind::Cost, cost).starts_with("The session has used 1.51 of the 1.00 US")
+            reached(LimitKind::Cost, cost, &session)
+                .starts_with("The session has used 1.51 of the 1.00 US")
         );
-        assert_eq!(reached(LimitKind::Turns, told), told);
+        assert_eq!(reached(LimitKind::Turns, told, &session), told);
     }
 
     #[test]

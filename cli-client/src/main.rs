@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::Args;
-use outcome::Outcome;
+use outcome::{Outcome, WRONG_USAGE, WrongUsage};
 use terminal::Terminal;
 
 fn main() -> ExitCode {
@@ -53,6 +53,9 @@ fn report(error: &anyhow::Error) -> ExitCode {
     // A reader that closed the pipe has read all it wanted: that is no error.
     if !closed {
         Terminal::new(&loopd_sdk::environment()).notice(&format!("loop: {error:#}"));
+    }
+    if error.is::<WrongUsage>() {
+        return WRONG_USAGE.into();
     }
     Outcome::Failed.into()
 }

@@ -1,8 +1,30 @@
 //! The outcome of a run and its exit code.
 
+use std::fmt;
 use std::process::ExitCode;
 
-/// The outcome of a run. Wrong usage is exit code 2; the argument parser reports it.
+/// The exit code of wrong usage; the argument parser has the same one.
+pub(crate) const WRONG_USAGE: u8 = 2;
+
+/// The command line cannot be used as it is written. Nothing was done.
+#[derive(Debug)]
+pub(crate) struct WrongUsage(String);
+
+impl WrongUsage {
+    pub(crate) fn error(what: impl Into<String>) -> anyhow::Error {
+        Self(what.into()).into()
+    }
+}
+
+impl fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
+/// The outcome of a run. [`WrongUsage`] is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
@@ -14,7 +36,10 @@ pub(crate) enum Outcome {
     /// The agent says that it cannot go on, and what it needs.
     Blocked,
     TimedOut,
+    /// Somebody stopped it here.
     Interrupted,
+    /// Somebody left, and the session goes on.
+    Left,
 }
 
 impl From<Outcome> for ExitCode {
@@ -26,7 +51,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Limit => 4,
             Outcome::Blocked => 5,
             Outcome::TimedOut => 124,
-            Outcome::Interrupted => 130,
+            Outcome::Interrupted | Outcome::Left => 130,
         })
     }
 }

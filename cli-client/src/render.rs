@@ -8,7 +8,7 @@ mod progress;
 mod text;
 mod tools;
 
-use loopd_sdk::{Event, MessageId};
+use loopd_sdk::{Event, MessageId, SessionId};
 
 pub(crate) use self::own_run::OwnRun;
 use self::text::Text;
@@ -36,14 +36,19 @@ pub(crate) enum Renderer {
 }
 
 impl Renderer {
-    pub(crate) fn new(terminal: &Terminal, json: bool, users: UserMessages) -> Self {
+    pub(crate) fn new(
+        terminal: &Terminal,
+        json: bool,
+        users: UserMessages,
+        session: &SessionId,
+    ) -> Self {
         if json {
             return Self::Json {
                 terminal: terminal.clone(),
                 own: None,
             };
         }
-        Self::Text(Text::new(terminal, users))
+        Self::Text(Text::new(terminal, users, session))
     }
 
     pub(crate) fn show(&mut self, event: &Event) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::bail;
 use loopd_sdk::proto::params::task::{Status, TaskInfo};
 use loopd_sdk::proto::run_scope::RunLimits;
-use loopd_sdk::{BegunWork, CommandInfo, Commands, Invoked, Message, Session};
+use loopd_sdk::{BegunWork, CommandInfo, Commands, FileProblem, Invoked, Message, Session};
 use serde_json::json;
 
 use crate::app::App;
@@ -53,19 +53,45 @@ const OWN: [(&str, &str); 3] = [
     ("usage", "Shows what the session has used, and what is left"),
 ];
 
-/// Splits a line into the name of a command and what comes after it. Returns `None` if it is a
-/// message: if it does not begin with a slash, begins with two, or begins with a path.
-fn command(line: &str) -> Option<(&str, &str)> {
+/// A line that may be a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Typed<'a> {
+    name: &'a str,
+    input: &'a str,
+    /// Whether the name looks like a path, as `tmp/x` and `notes.txt` do. Then the line is a message,
+    /// unless a command has exactly this name.
+    like_path: bool,
+}
+
+/// Reads a line as the name of a command and what comes after it. Returns `None` if it is a message: if it
+/// does not begin with a slash, or begins with two.
+fn typed(line: &str) -> Option<Typed<'_>> {
     let rest = line.trim_start().strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, input) = rest.split_at_checked(end)?;
-    let is_path = name.is_empty() || name.contains('/') || name.contains('.');
-    (!is_path).then(|| (name, input.trim()))
+    (!name.is_empty() && !name.starts_with('/')).then(|| Typed {
+        name,
+        input: input.trim(),
+        like_path: name.contains(['/', '.']),
+    })
 }
 
-/// Returns whether a line is a command.
+/// Returns whether a line is a command, or may be one: see [`is_listed`].
 pub(crate) fn is_command(line: &str) -> bool {
-    command(line).is_some()
+    typed(line).is_some()
+}
+
+/// Returns whether a line begins like a path. Only the session knows whether it is a command all the same.
+pub(crate) fn is_like_path(line: &str) -> bool {
+    typed(line).is_some_and(|typed| typed.like_path)
+}
+
+/// Returns whether the session has the command that a line names.
+pub(crate) async fn is_listed(session: &Session, line: &str) -> anyhow::Result<bool> {
+    let Some(typed) = typed(line) else {
+        return Ok(false);
+    };
+    Ok(is_known(&session.commands().await?, typed.name))
 }
 
 /// What a line is when it waits in the queue.
@@ -79,7 +105,10 @@ pub(crate) async fn queueable(session: &Session, line: &str) -> anyhow::Result<Q
     if line.trim().is_empty() {
         bail!("the text is empty: say what to do");
     }
-    let Some((name, _)) = command(line) else {
+    let Some(Typed {
+        name, like_path, ..
+    }) = typed(line)
+    else {
         return Ok(Queueable::Message(unescaped(line)));
     };
     if OWN.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) || name == "quit" {
@@ -92,7 +121,7 @@ pub(crate) async fn queueable(session: &Session, line: &str) -> anyhow::Result<Q
     if is_known(&known.commands, name) {
         return Ok(Queueable::Command(line.trim().to_owned()));
     }
-    if Path::new("/").join(name).exists() {
+    if like_path || Path::new("/").join(name).exists() {
         return Ok(Queueable::Message(line.to_owned()));
     }
     bail!(
@@ -116,6 +145,17 @@ fn is_known(commands: &[CommandInfo], name: &str) -> bool {
     })
 }
 
+/// Returns whether a problem keeps a file from being the command of this name. A file that is used may have
+/// problems, too.
+fn is_unused(problem: &FileProblem, known: &[CommandInfo], name: &str) -> bool {
+    let mut used = known.iter().filter_map(|command| command.path.as_ref());
+    let file = Path::new(&problem.file).file_name().unwrap_or_default();
+    let file = file.to_string_lossy();
+    let stem = file.strip_suffix(".md").unwrap_or(&file);
+    let stem = stem.strip_suffix(".prompt").unwrap_or(stem);
+    stem.eq_ignore_ascii_case(name) && !used.any(|path| *path == problem.file)
+}
+
 /// Does what a line says if it is a command; else returns the message to send.
 pub(crate) async fn read(
     app: &App,
@@ -124,7 +164,12 @@ pub(crate) async fn read(
     limits: Option<RunLimits>,
 ) -> anyhow::Result<Said> {
     let terminal = &app.terminal;
-    let Some((name, input)) = command(line) else {
+    let Some(Typed {
+        name,
+        input,
+        like_path,
+    }) = typed(line)
+    else {
         return Ok(Said::Send(unescaped(line).into()));
     };
     if name.eq_ignore_ascii_case("exit") || name.eq_ignore_ascii_case("quit") {
@@ -144,14 +189,11 @@ pub(crate) async fn read(
     }
     let is_known = is_known(&known, name);
     // A word like `/etc` is more likely a path, unless a file of that name was to be a command.
-    let is_broken = problems.iter().any(|problem| {
-        let file = Path::new(&problem.file).file_name().unwrap_or_default();
-        let file = file.to_string_lossy();
-        let stem = file.strip_suffix(".md").unwrap_or(&file);
-        let stem = stem.strip_suffix(".prompt").unwrap_or(stem);
-        stem.eq_ignore_ascii_case(name)
-    });
-    if !is_known && !is_broken && Path::new("/").join(name).exists() {
+    let is_broken = problems
+        .iter()
+        .any(|problem| is_unused(problem, &known, name));
+    let is_path = || like_path || Path::new("/").join(name).exists();
+    if !is_known && !is_broken && is_path() {
         return Ok(Said::Send(line.into()));
     }
     let invoked = match invoke(app, session, (name, input), limits).await {
@@ -238,6 +280,7 @@ async fn invoke(
         }
     };
     let invoking = session.invoke_command_within(name, input, limits);
+    let reader = app.terminal.output_reader();
     tokio::pin!(invoking, time_up);
     let (outcome, why) = loop {
         tokio::select! {
@@ -247,6 +290,9 @@ async fn invoke(
             () = &mut time_up => {
                 let time = timeout.unwrap_or_default().as_secs_f64();
                 break (Outcome::TimedOut, format!(" after {time} seconds"));
+            }
+            () = reader.gone() => {
+                break (Outcome::Failed, ", because nobody reads the output any more".to_owned());
             }
             question = app.turnstile.next() => question.release(),
         }
@@ -316,20 +362,35 @@ mod tests {
 
     #[test]
     fn commands_are_told_from_messages() {
+        let command = |name, input| {
+            Some(Typed {
+                name,
+                input,
+                like_path: false,
+            })
+        };
+        let path = |name, input| {
+            Some(Typed {
+                name,
+                input,
+                like_path: true,
+            })
+        };
         let cases = [
-            ("/help", Some(("help", ""))),
-            ("  /plan  the work ", Some(("plan", "the work"))),
-            ("/model gpt-5 high", Some(("model", "gpt-5 high"))),
+            ("/help", command("help", "")),
+            ("  /plan  the work ", command("plan", "the work")),
+            ("/model gpt-5 high", command("model", "gpt-5 high")),
             ("hello /help", None),
             ("//help", None),
-            ("/tmp/x is too big", None),
-            ("/notes.txt is old", None),
+            ("/tmp/x is too big", path("tmp/x", "is too big")),
+            ("/notes.txt is old", path("notes.txt", "is old")),
+            ("/v1.2 now", path("v1.2", "now")),
             ("/", None),
             ("/ what", None),
             ("", None),
         ];
         for (line, expected) in cases {
-            assert_eq!(command(line), expected, "{line}");
+            assert_eq!(typed(line), expected, "{line}");
         }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use crate::outcome::WrongUsage;
+
 /// The maximum length of the text on stdin, in bytes.
 const LONGEST: u64 = 4 * 1024 * 1024;
 
@@ -26,7 +28,9 @@ pub(crate) fn with_stdin(
         }
         let text = read()?;
         if text.trim().is_empty() {
-            bail!("nothing to do: give a prompt, as in loop \"…\", or pipe one in");
+            return Err(WrongUsage::error(
+                "nothing to do: give a prompt, as in loop \"…\", or pipe one in",
+            ));
         }
         return Ok(Some(text));
     };

@@ -2,6 +2,7 @@
 
 mod completion;
 mod input;
+mod output_reader;
 pub(crate) mod restore;
 mod screen;
 mod typed_ahead;
@@ -9,11 +10,13 @@ mod typed_ahead;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use input::LineInput;
 use loopd_sdk::Session;
 use loopd_sdk::proto::visible::visible;
 use screen::{Screen, Stream};
+use typed_ahead::KeepsTyped;
 
 use crate::chat::ChatHandle;
 use parking_lot::Mutex;
@@ -21,6 +24,7 @@ use tokio::sync::Notify;
 
 pub(crate) use completion::Completes;
 pub(crate) use input::Typed;
+pub(crate) use output_reader::OutputReader;
 
 /// The columns and rows of a screen that does not report its size.
 const DEFAULT_SIZE: (usize, usize) = (80, 24);
@@ -42,8 +46,9 @@ pub(crate) struct Terminal {
     live: bool,
     screen: Screen,
     input: LineInput,
-    /// Notified when the terminal was closed under a question.
+    /// Notified when the terminal was closed under a question, or a person left it unanswered.
     gone: Arc<Notify>,
+    is_left: Arc<AtomicBool>,
     /// Whether the terminal can draw more than lines.
     draws: bool,
     /// The conversation that owns the screen.
@@ -74,6 +79,7 @@ impl Terminal {
             input: LineInput::new(screen.clone()),
             screen,
             gone: Arc::default(),
+            is_left: Arc::default(),
             draws: draws(env),
             chat: Arc::default(),
         }
@@ -188,9 +194,34 @@ impl Terminal {
         self.input.completion().by(session)
     }
 
-    /// Waits until the terminal was closed under a question.
+    /// Waits until the terminal was closed under a question, or a person left one unanswered.
     pub(crate) async fn closed(&self) {
         self.gone.notified().await;
+    }
+
+    /// Returns who reads what is printed.
+    #[expect(clippy::unused_self, reason = "only a holder of the terminal may ask")]
+    pub(crate) fn output_reader(&self) -> OutputReader {
+        OutputReader::of_stdout()
+    }
+
+    /// Notes that a person left a question unanswered that only a person can answer. Does not return:
+    /// whoever shows the session leaves it.
+    pub(crate) async fn left_unanswered<T>(&self) -> T {
+        self.is_left.store(true, Ordering::Relaxed);
+        self.gone.notify_one();
+        std::future::pending().await
+    }
+
+    /// Returns whether a person left such a question unanswered.
+    pub(crate) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Relaxed)
+    }
+
+    /// Keeps what is typed while nobody reads it when Ctrl-C comes, as long as the result lives.
+    #[expect(clippy::unused_self, reason = "only a holder of the terminal may ask")]
+    pub(crate) fn keeps_typed(&self) -> KeepsTyped {
+        KeepsTyped::begin()
     }
 
     /// Waits for Ctrl-C, also while a question is open.

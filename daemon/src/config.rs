@@ -282,24 +282,31 @@ impl Config {
                 ..Self::read(&text, &path.to_string_lossy())
             },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::default(),
-            Err(error) => Self::broken(format!("{} cannot be read: {error}", path.display())),
+            Err(error) => Self::broken(unreadable(&path, &error)),
         }
     }
 
     /// Reads the file again, and returns what is wrong with it, or that it is another one than these
     /// settings came from.
     pub fn problem_now(&self, home: &Path) -> Option<String> {
-        let now = Self::load_quietly(home);
-        let changed = now.fingerprint != self.fingerprint;
-        now.models.problem.or_else(|| {
-            changed.then(|| {
-                format!(
-                    "{} was changed after the daemon started, which still uses what it read then; \
-                     to use it now: loop daemon stop",
-                    home.join(FILE).display()
-                )
-            })
-        })
+        let path = home.join(FILE);
+        let now = match regular_file::read_text(&path, LARGEST) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Some(unreadable(&path, &error)),
+        };
+        if now.as_deref().map(fingerprint) == self.fingerprint {
+            return self.models.problem.clone();
+        }
+        let mistake =
+            now.and_then(|text| Self::read(&text, &path.to_string_lossy()).models.problem);
+        Some(mistake.unwrap_or_else(|| {
+            format!(
+                "{} was changed after the daemon started, which still uses what it read then; \
+                 to use it now: loop daemon stop",
+                path.display()
+            )
+        }))
     }
 
     /// Reads the text of the file. A mistake in it is reported with the first model request.
@@ -361,6 +368,10 @@ impl Config {
             .values()
             .filter_map(|provider| provider.api_key_env.as_deref())
     }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("{} cannot be read: {error}", path.display())
 }
 
 fn fingerprint(text: &str) -> u64 {

@@ -13,11 +13,13 @@ mod front_matter;
 pub mod hooks;
 pub mod instructions;
 pub mod mcp;
-pub mod misspelt;
+
 pub mod project_folders;
 pub mod settings_rules;
 pub mod skills;
 mod tool_words;
+
+pub use tool_words::not_built_in;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -14,6 +14,7 @@ mod context;
 mod event;
 mod file_watch;
 mod guard;
+mod handler_name;
 mod handlers;
 mod http;
 mod input;
@@ -25,6 +26,7 @@ mod sample;
 mod stop;
 mod transcript;
 mod trial;
+mod vocabulary;
 
 pub use background::{BackgroundHandle, BackgroundHooks};
 pub use cell::{HookCell, HookLookup, HooksFound};

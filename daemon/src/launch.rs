@@ -419,7 +419,7 @@ fn is_private_address(name: &str, value: &str) -> bool {
 
 /// Returns whether the value of such a variable is likely a key. Masking `true`, a number or a path
 /// in tool results would do more harm than good.
-fn looks_secret(value: &str) -> bool {
+pub fn looks_secret(value: &str) -> bool {
     let is_place = value.starts_with(['/', '.', '~']) || value.contains("://");
     let has = |is: fn(&char) -> bool| value.chars().any(|letter| is(&letter));
     let mixed = has(char::is_ascii_alphabetic) && has(char::is_ascii_digit);

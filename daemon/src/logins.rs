@@ -17,7 +17,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use loopd_exec::clock::Clock;
 use loopd_exec::keep_alive::KeepAlive;
-use loopd_mcp::config::{Endpoint, OAuthClient};
+use loopd_mcp::config::{Endpoint, OAuthClient, ProgramLogin};
 use loopd_mcp::oauth::{self, Challenge, ClientOrigin, Login, OauthError};
 use loopd_mcp::port::{AuthReason, HttpPort, TokenError};
 use parking_lot::Mutex;
@@ -85,7 +85,7 @@ type Renewing = Shared<BoxFuture<'static, Result<String, TokenError>>>;
 enum Renewal {
     Refresh(Box<Login>),
     /// The program logs in as itself.
-    AsProgram(Challenge),
+    AsProgram(ProgramLogin, Challenge),
 }
 
 impl Held {
@@ -304,13 +304,15 @@ impl ServerLogin {
 
     /// Decides how the token is renewed.
     fn how(&self, held: &mut Held, challenge: Option<Challenge>) -> Result<Renewal, TokenError> {
-        if self.client.client_credentials {
-            return Ok(Renewal::AsProgram(challenge.unwrap_or_default()));
+        if let Some(program) = &self.client.as_program {
+            let challenge = challenge.unwrap_or_default();
+            return Ok(Renewal::AsProgram(program.clone(), challenge));
         }
         let login = held.login.as_ref();
         let tokens = login.and_then(|login| login.tokens.as_ref());
         if let (Some(login), Some(_)) = (login, tokens.and_then(|it| it.refresh.as_ref())) {
-            return Ok(Renewal::Refresh(Box::new(login.clone())));
+            let login = login.clone().with_key(&self.client);
+            return Ok(Renewal::Refresh(Box::new(login)));
         }
         if challenge.is_some() {
             held.challenge = challenge;
@@ -332,8 +334,9 @@ impl ServerLogin {
             let now = logins.now_ms();
             let done = match &how {
                 Renewal::Refresh(login) => oauth::renew(&*http, login, now).await,
-                Renewal::AsProgram(challenge) => {
-                    let done = oauth::log_in_as_program(&*http, &url, &client, challenge, now);
+                Renewal::AsProgram(program, challenge) => {
+                    let who = (&client, program);
+                    let done = oauth::log_in_as_program(&*http, &url, who, challenge, now);
                     done.await.map(Some)
                 }
             };
@@ -411,7 +414,9 @@ impl Entry {
                 }
                 Err(TokenError::NeedsLogin(why))
             }
-            (OauthError::Refused { .. }, Renewal::AsProgram(_)) => Err(TokenError::NeedsLogin(why)),
+            (OauthError::Refused { .. }, Renewal::AsProgram(..)) => {
+                Err(TokenError::NeedsLogin(why))
+            }
             (OauthError::Passing(_) | OauthError::Unusable(_), _) => Err(TokenError::Passing(why)),
         }
     }

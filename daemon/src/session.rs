@@ -59,6 +59,7 @@ pub use part::{PartOrder, PartRan};
 use provide::ProviderChange;
 pub use resume::hidden_in;
 pub use rewind::RewindDone;
+pub use toolset::matches as names_tool;
 
 /// The most messages that may wait in the mailbox of one session.
 const MAILBOX: usize = 1_024;

@@ -15,6 +15,7 @@ mod skills;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use loopd_proto::event::hook::VouchedFolder;
 use loopd_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,9 @@ use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::GuardRecord;
 
 pub use content::{ContentItem, ContentKind, ProjectContent, ProjectLookup, hash_of_agent};
-pub use hooks::{GatedHook, GatedHooks, HeldGuard, HookState, hold_above, load_hooks, shell_word};
+pub use hooks::{
+    GatedHook, GatedHooks, HeldGuard, HookState, NAME_AGAIN, hold_above, load_hooks, shell_word,
+};
 pub use mcp::{GatedServers, load_servers};
 pub use own_guards::{
     ACCEPT, AcceptedGuards, OwnFound, accept_agent_guards, accept_own, own_agent_guards,
@@ -66,6 +69,19 @@ impl TrustedContent {
             (PathBuf::from(folder), trusted)
         });
         Ok(Self(folders.collect()))
+    }
+
+    /// Trusts, for one session, what apps vouch for in the folders that they named.
+    fn vouch(&mut self, folders: &[VouchedFolder]) {
+        for vouched in folders {
+            let folder = self.0.entry(PathBuf::from(&vouched.path)).or_default();
+            let hashes = vouched.hooks.iter();
+            folder
+                .hashes
+                .extend(hashes.map(|hash| ContentHash::known(hash)));
+            let guards = vouched.guards.iter();
+            folder.guards.extend(guards.map(GuardRecord::of_vouched));
+        }
     }
 
     /// Returns whether a folder may bring what has this hash.

@@ -21,6 +21,7 @@ pub mod id;
 mod json;
 pub mod messages;
 pub mod method;
+pub mod misspelt;
 pub mod params;
 pub mod parse_error;
 pub mod permission;

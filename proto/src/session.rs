@@ -3,16 +3,16 @@
 mod autopilot;
 mod joiner;
 mod limits;
+pub mod members;
+mod opening;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
 use crate::id::SessionId;
-use crate::json::group;
 use crate::params::tool::SubagentSettings;
 use crate::permission::ManagedSettings;
 pub use crate::provider::{CapabilitiesOverride, ModelConfig, ProviderConfig};
@@ -21,6 +21,8 @@ pub use autopilot::AutopilotOptions;
 pub use joiner::JoinerOptions;
 pub(crate) use limits::refuse_unknown;
 pub use limits::{LIMIT_ERROR, LimitKind, SessionLimits};
+pub use members::WithoutEffect;
+pub use opening::{SessionCreateParams, SessionResumeParams, WorkingDirectoryTrust};
 
 /// The mode of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +96,17 @@ pub struct SessionOptions {
     pub enable_skills: Option<bool>,
     /// Directories whose agents the session may start in addition to those that it discovers.
     pub agent_directories: Option<Vec<String>>,
+    /// Directories whose hooks the session has, whether it discovers any or not. Who names one vouches
+    /// for the hooks that are in it at that moment.
+    pub hook_directories: Option<Vec<String>>,
+    /// Whether the session reads and writes what other sessions are shown; yes when absent.
+    pub enable_session_store: Option<bool>,
+    /// Whether the session and its agents have memories that outlast it.
+    #[serde(deserialize_with = "object")]
+    pub memory: Option<MemoryOptions>,
+    /// Where logins at MCP servers are kept.
+    #[serde(rename = "mcpOAuthTokenStorage")]
+    pub mcp_token_storage: Option<McpTokenStorage>,
     pub session_limits: Option<SessionLimits>,
     /// Our own member: the models that answer, one after the other, when the provider of the model
     /// before cannot; those of `config.toml` when absent.
@@ -130,6 +143,25 @@ pub enum EnvValueMode {
     Direct,
     /// The names of variables of the launch.
     Indirect,
+}
+
+/// Where logins at MCP servers are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum McpTokenStorage {
+    /// In the home, for all sessions.
+    Persistent,
+    /// Only clients keep them: the logins of the home are neither used nor written.
+    InMemory,
+}
+
+/// Memories that outlast a session.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MemoryOptions {
+    /// Yes when absent.
+    pub enabled: Option<bool>,
 }
 
 impl SessionOptions {
@@ -175,6 +207,10 @@ impl SessionOptions {
             disabled_skills,
             enable_skills,
             agent_directories,
+            hook_directories,
+            enable_session_store,
+            memory,
+            mcp_token_storage,
             session_limits,
             fallback_models,
             large_output,
@@ -196,6 +232,16 @@ impl SessionOptions {
     pub fn wants_file_hooks(&self) -> bool {
         let discovers = self.enable_config_discovery == Some(true);
         self.enable_file_hooks.unwrap_or(discovers)
+    }
+
+    /// Returns whether agents have memories that outlast the session.
+    pub fn has_memory(&self) -> bool {
+        self.memory.and_then(|memory| memory.enabled) != Some(false)
+    }
+
+    /// Returns whether the session has the notes that other sessions wrote, and may write some.
+    pub fn shares_notes(&self) -> bool {
+        self.has_memory() && self.enable_session_store != Some(false)
     }
 
     /// Returns the options without keys, tokens and headers, for storage.
@@ -271,6 +317,8 @@ pub struct CustomAgent {
     pub infer: Option<bool>,
     pub skills: Option<Vec<String>>,
     pub mcp_servers: Option<Value>,
+    /// Its hooks, in the form that the file of an agent has.
+    pub hooks: Option<Value>,
 }
 
 /// What one connection offers to a session; the offer ends with the connection.
@@ -362,93 +410,6 @@ fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
 pub struct PolicyParams {
     #[serde(deserialize_with = "object")]
     pub managed_settings: Option<ManagedSettings>,
-    /// Requests that the policy of an account or a device be fetched.
-    pub enable_managed_settings: Option<bool>,
-    /// Leaves out parts of a fetched policy.
-    pub excluded_managed_settings: Option<Vec<String>>,
-    pub enforce_managed_model_defaults: Option<bool>,
-    pub sandbox_config: Option<Value>,
-    pub allowed_models: Option<Vec<String>>,
-}
-
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionCreateParams {
-    pub session_id: Option<SessionId>,
-    pub git_hub_token: Option<String>,
-    #[serde(flatten)]
-    pub policy: PolicyParams,
-    #[serde(flatten)]
-    pub options: SessionOptions,
-    #[serde(flatten)]
-    pub offer: ClientOffer,
-}
-
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionResumeParams {
-    pub session_id: SessionId,
-    pub git_hub_token: Option<String>,
-    #[serde(flatten)]
-    pub policy: PolicyParams,
-    pub continue_pending_work: bool,
-    /// Joins without a `session.resume` event.
-    pub disable_resume: bool,
-    #[serde(flatten)]
-    pub options: SessionOptions,
-    #[serde(flatten)]
-    pub offer: ClientOffer,
-}
-
-impl<'de> Deserialize<'de> for SessionCreateParams {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Default, Deserialize)]
-        #[serde(rename_all = "camelCase", default)]
-        struct CreateFields {
-            session_id: Option<SessionId>,
-            git_hub_token: Option<String>,
-        }
-        let object = Box::<RawValue>::deserialize(deserializer)?;
-        refuse_unknown(&object)?;
-        let own: CreateFields = group(&object)?;
-        Ok(Self {
-            session_id: own.session_id,
-            git_hub_token: own.git_hub_token,
-            policy: group(&object)?,
-            options: group(&object)?,
-            offer: group(&object)?,
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for SessionResumeParams {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct ResumeFields {
-            session_id: SessionId,
-            #[serde(default)]
-            git_hub_token: Option<String>,
-            #[serde(default)]
-            continue_pending_work: bool,
-            #[serde(default)]
-            disable_resume: bool,
-        }
-        let object = Box::<RawValue>::deserialize(deserializer)?;
-        refuse_unknown(&object)?;
-        let own: ResumeFields = group(&object)?;
-        Ok(Self {
-            session_id: own.session_id,
-            git_hub_token: own.git_hub_token,
-            policy: group(&object)?,
-            continue_pending_work: own.continue_pending_work,
-            disable_resume: own.disable_resume,
-            options: group(&object)?,
-            offer: group(&object)?,
-        })
-    }
 }
 
 /// The reply to a client that opened a session.

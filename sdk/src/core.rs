@@ -52,10 +52,10 @@ impl SessionCore {
     pub(crate) fn create_params(&self) -> SessionCreateParams {
         SessionCreateParams {
             session_id: Some(self.id.clone()),
-            git_hub_token: None,
             policy: PolicyParams::default(),
             options: self.config.options.clone(),
             offer: self.config.offer(),
+            ..SessionCreateParams::default()
         }
     }
 
@@ -67,6 +67,9 @@ impl SessionCore {
             policy: PolicyParams::default(),
             continue_pending_work: true,
             disable_resume: true,
+            returns: true,
+            trust_working_directory: None,
+            without_effect: Vec::new(),
             options: self.config.options.clone(),
             offer: self.config.offer(),
         }

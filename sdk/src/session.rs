@@ -87,6 +87,7 @@ impl Session {
                 let watches = matches!(opening, Opening::Watch(_));
                 let mut params = SessionResumeParams {
                     disable_resume: watches,
+                    returns: watches,
                     ..core.resume_params()
                 };
                 params.offer.observer = watches;
@@ -186,9 +187,10 @@ impl Session {
             agent_mode: None,
             request_headers: BTreeMap::new(),
             source: None,
-            response_format: None,
             required_tool: None,
             run_scope: message.scope,
+            wait: false,
+            without_effect: Vec::new(),
         }
     }
 

@@ -48,6 +48,8 @@ async fn an_agent_keeps_notes_and_later_sessions_are_shown_them() {
         ),
         ("later", vec![Turn::any().says("tabs")]),
         ("isolated", vec![Turn::any().says("none")]),
+        ("forgetful", vec![Turn::any().says("none")]),
+        ("private", vec![Turn::any().says("none")]),
     ]);
     let daemon = Daemon::builder().script(script.await).yolo().start().await;
     let client = daemon.client();
@@ -87,6 +89,15 @@ async fn an_agent_keeps_notes_and_later_sessions_are_shown_them() {
     later.ask("later").await;
     let mut isolated = client.create(json!({"enableConfigDiscovery": false})).await;
     isolated.ask("isolated").await;
+    for (prompt, option) in [
+        ("forgetful", json!({"memory": {"enabled": false}})),
+        ("private", json!({"enableSessionStore": false})),
+    ] {
+        let mut options = option;
+        options["enableConfigDiscovery"] = true.into();
+        let mut session = client.create(options).await;
+        session.ask(prompt).await;
+    }
     let requests = daemon.script().requests();
     let system = |prompt: &str| {
         let mut all = requests.iter();
@@ -99,6 +110,8 @@ async fn an_agent_keeps_notes_and_later_sessions_are_shown_them() {
         "{shown}"
     );
     assert!(!shown.contains("builds with make"));
-    assert!(!system("isolated").contains("likes tabs"));
+    for prompt in ["isolated", "forgetful", "private"] {
+        assert!(!system(prompt).contains("likes tabs"), "{prompt}");
+    }
     daemon.finish().await;
 }

@@ -3,6 +3,9 @@
 
 mod absent;
 mod agent_guards;
+mod answers;
+mod app_folders;
+mod asks;
 mod calls;
 mod changes;
 mod claude_arguments;

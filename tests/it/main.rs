@@ -58,6 +58,7 @@ mod launches;
 mod limits;
 mod lost_shells;
 mod mcp;
+mod members;
 mod messages;
 mod metadata;
 mod opening;

@@ -8,6 +8,7 @@ mod lifecycle;
 mod logins;
 mod methods;
 mod permissions;
+mod pushed;
 mod questions;
 mod sampling;
 mod shared;

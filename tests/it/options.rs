@@ -61,7 +61,7 @@ async fn a_resume_chooses_the_agent_it_names_and_keeps_the_one_it_does_not() {
     for (params, expected) in [
         (json!({}), "build"),
         (json!({"agent": "plan"}), "plan"),
-        (json!({"agent": "build", "disableResume": true}), "plan"),
+        (json!({"agent": "build", "loopdReturns": true}), "plan"),
     ] {
         let joined = daemon.client().resume(&session.id, params).await;
         let current = joined.call("session.agent.getCurrent", json!({})).await;

@@ -146,8 +146,7 @@ async fn the_model_that_was_chosen_last_answers_after_a_resume() {
     let effort = &daemon.script().last_request().body["reasoning_effort"];
     assert_eq!(effort, "low");
     // Who only joins again after a broken connection takes back nothing.
-    let again =
-        json!({"model": "scripted-small", "reasoningEffort": "high", "disableResume": true});
+    let again = json!({"model": "scripted-small", "reasoningEffort": "high", "loopdReturns": true});
     daemon.client().resume(&session.id, again).await;
     let used = model_in_use(&daemon, &mut session, "three").await;
     assert_eq!(used, "scripted");

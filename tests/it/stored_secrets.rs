@@ -287,6 +287,62 @@ async fn hidden_characters_are_shown_and_an_edit_still_finds_them() {
     daemon.finish().await;
 }
 
+#[tokio::test]
+async fn what_agents_are_told_is_masked() {
+    let told = "use [redacted] twice";
+    let again = "and [redacted] again";
+    let script = Script::voices([
+        (
+            "go",
+            vec![
+                Turn::user("go").calls([call(
+                    "t",
+                    "task",
+                    json!({
+                        "agent_type": "explore",
+                        "name": "worker",
+                        "description": format!("Try {SECRET}"),
+                        "prompt": format!("use {SECRET} twice"),
+                        "mode": "sync",
+                    }),
+                )]),
+                Turn::results(["once"]).calls([call(
+                    "w",
+                    "write_agent",
+                    json!({"agent_id": "worker", "message": format!("and {SECRET} again")}),
+                )]),
+                Turn::results(["goes on in the background"]).says("sent"),
+                Turn::user("worker").says("heard"),
+            ],
+        ),
+        (
+            told,
+            vec![
+                Turn::user(told).says("once"),
+                Turn::user(again).says("twice"),
+            ],
+        ),
+    ])
+    .await;
+    let daemon = Daemon::builder()
+        .script(script)
+        .env("DEPLOY_TOKEN", SECRET)
+        .yolo()
+        .start()
+        .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.send("go").await;
+    session
+        .next_where("heard", |event| {
+            event["type"] == "assistant.message" && event["data"]["content"] == "heard"
+        })
+        .await;
+    session.next("session.idle").await;
+    assert!(!all_events(&session).await.contains(SECRET));
+    assert_eq!(holders(&daemon.app.services.home), [""; 0]);
+    daemon.finish().await;
+}
+
 /// All texts of a JSON value.
 fn texts_of(value: &Value) -> String {
     match value {

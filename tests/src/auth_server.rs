@@ -33,6 +33,8 @@ pub struct AuthState {
     pub call_scope: Option<String>,
     /// The status of every answer of the token endpoint.
     pub token_failure: Option<u16>,
+    /// Where the server says that it describes its login, if not where it does.
+    pub metadata_url: Option<String>,
     /// Whether people refuse.
     pub person_refuses: bool,
     pub registrations: usize,
@@ -352,6 +354,7 @@ impl AuthState {
 
     fn mcp(&mut self, method: &str, request: &Request) -> Answer {
         let described = format!("{}/.well-known/oauth-protected-resource/mcp", self.base);
+        let described = self.metadata_url.clone().unwrap_or(described);
         let challenge = |more: &str| format!("Bearer resource_metadata=\"{described}\"{more}");
         let token = request.headers.get("authorization");
         let token = token.and_then(|it| it.strip_prefix("Bearer "));

@@ -3,7 +3,7 @@
 use loopd_sdk::proto::permission::Approval;
 use loopd_sdk::{PermissionAsked, PermissionDecision, PermissionRequest};
 
-use super::{can_hold_for_session, remedy, request_line, warning};
+use super::{always_covers, can_hold_for_session, remedy, request_line, warning};
 use crate::chat::PermissionText;
 
 /// What a person is told whose answer is not understood.
@@ -55,6 +55,7 @@ pub(super) fn text(asked: &PermissionAsked) -> PermissionText {
             (true, None) => Some("in this session"),
             (false, _) => None,
         },
+        covers: always_covers(request).filter(|_| for_session && only_this.is_none()),
         here: lasting(request).filter(|_| for_session && only_this.is_none()),
     }
 }

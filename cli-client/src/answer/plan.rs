@@ -12,8 +12,8 @@ pub(super) async fn decide(terminal: &Terminal, plan: &PlanProposed) -> ExitPlan
     let question = question(terminal, plan);
     loop {
         let Some(line) = terminal.ask(&question, "  > ").await else {
-            // End of input. The question stays open for another client or a later one.
-            return std::future::pending().await;
+            // The question stays open for another client or a later one.
+            return terminal.left_unanswered().await;
         };
         let line = line.trim();
         match read(line, plan) {
@@ -33,7 +33,7 @@ pub(super) async fn decide(terminal: &Terminal, plan: &PlanProposed) -> ExitPlan
             Choice::No => {
                 let what = "  What should be changed?\n";
                 let Some(feedback) = terminal.ask(what, "  > ").await else {
-                    return std::future::pending().await;
+                    return terminal.left_unanswered().await;
                 };
                 let feedback = feedback.trim();
                 return ExitPlanMode {

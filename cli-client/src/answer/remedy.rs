@@ -14,8 +14,15 @@ pub(super) fn reason(asked: &PermissionAsked) -> Option<String> {
         }
         AskReason::AskRule => Some(format!("a rule in settings asks about it: {rules}")),
         AskReason::Managed => Some("the settings of an app want you to decide".to_owned()),
+        AskReason::Hook => {
+            let message = for_person(because.hook_message.as_ref()?);
+            // A request that has a place for it says so itself.
+            let said = super::warning(&asked.permission_request);
+            let is_said = said.is_some_and(|said| for_person(said).contains(&message));
+            (!is_said).then_some(message)
+        }
         // The request says so itself.
-        AskReason::MayBeDenied | AskReason::Hook => None,
+        AskReason::MayBeDenied => None,
     }
 }
 
@@ -48,7 +55,13 @@ fn wanted_by(because: &AskedBecause) -> String {
         AskReason::Managed => {
             "the settings of an app want a person to decide: approve it at a terminal".to_owned()
         }
-        AskReason::Hook => "approve it at a terminal; a hook wants a person to decide".to_owned(),
+        AskReason::Hook => match &because.hook_message {
+            Some(message) => format!(
+                "a person has to approve it, at a terminal: {}",
+                for_person(message)
+            ),
+            None => "approve it at a terminal; a hook wants a person to decide".to_owned(),
+        },
     }
 }
 

@@ -3,11 +3,11 @@
 //! The daemon denies such a request only if no other client of the session can answer it, so what
 //! became of it is known from its end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use loopd_sdk::proto::id::RequestId;
+use loopd_sdk::proto::id::{RequestId, ToolCallId};
 use loopd_sdk::proto::permission::PermissionOutcome;
 use loopd_sdk::{Body, Durable, Event};
 use parking_lot::Mutex;
@@ -15,6 +15,10 @@ use tokio::task::JoinSet;
 
 use crate::terminal::Terminal;
 
+/// The code of the result of a call that ends the run, because somebody rejected it.
+const REJECTED: &str = "rejected";
+/// The type of the warning that a hook stopped the agent.
+const STOPPED_BY_HOOK: &str = "hook_stopped";
 /// How long a request is open before a person learns that another client is waited for.
 const BEFORE_NOTICE: Duration = Duration::from_secs(1);
 
@@ -27,6 +31,8 @@ struct Unasked {
     /// What is said if the request is denied.
     open: HashMap<RequestId, String>,
     was_denied: bool,
+    /// The calls that a person rejected.
+    rejected: HashSet<ToolCallId>,
     /// What waits to tell that a request stays open.
     notices: JoinSet<()>,
 }
@@ -64,6 +70,36 @@ impl DeniedUnasked {
     pub(crate) fn forget(&self, event: &Event) {
         if let Body::Durable(Durable::PermissionCompleted(completed)) = &event.body {
             self.0.lock().open.remove(&completed.request_id);
+        }
+    }
+
+    /// Notes an event of the own run: whether it ended because of a hook. What people rejected themselves is
+    /// an answer.
+    pub(crate) fn note(&self, event: &Event) {
+        if event.head.agent_id.is_some() {
+            // An agent goes on after a rejection.
+            return;
+        }
+        let Body::Durable(body) = &event.body else {
+            return;
+        };
+        let mut unasked = self.0.lock();
+        match body {
+            Durable::PermissionCompleted(completed) => {
+                if let PermissionOutcome::DeniedInteractivelyByUser { .. } = completed.result {
+                    unasked.rejected.extend(completed.tool_call_id.clone());
+                }
+            }
+            Durable::ToolComplete(complete) => {
+                let code = complete.error.as_ref().and_then(|it| it.code.as_deref());
+                if code == Some(REJECTED) && !unasked.rejected.remove(&complete.tool_call_id) {
+                    unasked.was_denied = true;
+                }
+            }
+            Durable::SessionWarning(warning) if warning.warning_type == STOPPED_BY_HOOK => {
+                unasked.was_denied = true;
+            }
+            _ => {}
         }
     }
 

@@ -10,6 +10,7 @@ use super::raw::RawMode;
 use super::styled::Look;
 use super::{Chat, MOST_LINES, raw};
 use crate::slash::{self, Said};
+use crate::terminal::{Style, sanitize};
 
 /// The keys of a conversation, for `/help`.
 const KEYS: &str = "
@@ -21,6 +22,7 @@ Esc                  stops what runs
 Ctrl-B               lets what runs go on in the background
 Ctrl-O, /show N      shows all of the last tool call, or of call N
 !COMMAND             runs a command of yours in the directory of the session
+Ctrl-C               takes away what is typed; Up brings it back
 Ctrl-C twice, Ctrl-D leaves; the session goes on
 ";
 
@@ -41,6 +43,7 @@ impl Chat<'_> {
     fn key(&mut self, key: &Key) {
         let last_key = self.last_key.replace(Instant::now());
         let leaves = std::mem::take(&mut self.leaves_next);
+        self.took_away = false;
         if *key == Key::Ctrl('c') {
             self.ctrl_c(leaves);
             return;
@@ -113,7 +116,10 @@ impl Chat<'_> {
     fn ctrl_c(&mut self, leaves: bool) {
         self.menu = None;
         if !self.editor.is_empty() {
+            let draft = self.editor.text().to_owned();
+            self.editor.remember(&draft);
             self.editor.clear();
+            self.took_away = true;
         } else if leaves {
             self.leave();
         } else {
@@ -170,9 +176,19 @@ impl Chat<'_> {
 
     fn begin_command(&mut self, line: String) {
         let (app, session) = (self.app, self.session);
-        self.transcript.note(Look::BOLD, &format!("> {line}"));
+        let is_like_path = slash::is_like_path(&line);
+        if !is_like_path {
+            self.transcript.note(Look::BOLD, &format!("> {line}"));
+        }
         let is_help = line.trim().eq_ignore_ascii_case("/help");
         self.command = Some(Box::pin(async move {
+            // A message is shown when the session has it.
+            if is_like_path && slash::is_listed(session, &line).await? {
+                let shown = app
+                    .terminal
+                    .styled(Style::Bold, &sanitize(&format!("> {line}")));
+                app.terminal.notice(&shown);
+            }
             let said = slash::read(app, session, &line, None).await;
             if is_help {
                 app.terminal.print(KEYS)?;

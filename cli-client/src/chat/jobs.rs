@@ -175,8 +175,8 @@ impl Chat<'_> {
                     !is_removed
                 });
                 // What was not taken can be edited and sent again.
-                if !back.is_empty() && self.editor.is_empty() {
-                    self.editor.set(&back.join("\n"));
+                if !back.is_empty() {
+                    self.put_back(&back.join("\n"));
                 }
             }
             JobResult::Ran(ran) => {
@@ -228,9 +228,7 @@ impl Chat<'_> {
                     waiting.remove(at);
                 }
                 self.transcript.error(&format!("loop: {error}"));
-                if self.editor.is_empty() {
-                    self.editor.set(&text);
-                }
+                self.put_back(&text);
             }
         }
     }

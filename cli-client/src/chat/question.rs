@@ -32,6 +32,8 @@ pub(crate) struct PermissionText {
     pub(crate) reason: Option<String>,
     /// What an approval for the session is called; `None` if there can be none.
     pub(crate) for_session: Option<&'static str>,
+    /// What an approval for longer than this once covers.
+    pub(crate) covers: Option<String>,
     /// What would be allowed in this folder for good.
     pub(crate) here: Option<Approval>,
 }
@@ -128,6 +130,11 @@ impl Question {
                     let note = Line::of(look, for_person(note).replace('\n', " "));
                     lines.push(note.indented("  ", "  "));
                 }
+                if let Some(covers) = &text.covers {
+                    let covers = for_person(covers).replace('\n', " ");
+                    let note = Line::of(Look::DIM, format!("beyond this once it covers {covers}"));
+                    lines.push(note.indented("  ", "  "));
+                }
                 lines
             }
         }
@@ -174,6 +181,14 @@ impl Question {
                 Edit::Ignored => Answered::Ignored,
             },
             Self::Permission(question) => question.key(key),
+        }
+    }
+
+    /// Returns what was typed as the answer so far.
+    pub(super) fn typed(&self) -> Option<&str> {
+        match self {
+            Self::Line(question) => Some(question.editor.text()),
+            Self::Permission(question) => question.reason.as_ref().map(Editor::text),
         }
     }
 
@@ -277,6 +292,7 @@ mod tests {
             warning: None,
             reason: None,
             for_session,
+            covers: None,
             here,
         };
         Question::Permission(PermissionQuestion::new(text, reply))

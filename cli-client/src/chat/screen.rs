@@ -112,6 +112,9 @@ impl Chat<'_> {
             };
             return Line::of(Look::of(Colour::Yellow), what);
         }
+        if self.took_away {
+            return Line::of(Look::of(Colour::Yellow), "Up brings back what you typed");
+        }
         footer::status(&self.transcript)
     }
 }

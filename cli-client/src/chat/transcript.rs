@@ -4,7 +4,8 @@ use loopd_sdk::proto::event::autopilot::{CompletionOutcome, TaskComplete};
 use loopd_sdk::proto::event::turn::{AssistantMessage, Delivered, MessageDelta, UserMessage};
 use loopd_sdk::proto::visible::for_person;
 use loopd_sdk::{
-    AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, Mode, TodoList, TodoStatus,
+    AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, Mode, SessionId, TodoList,
+    TodoStatus,
 };
 use tokio::time::Instant;
 
@@ -20,8 +21,13 @@ const BAD: Look = Look::of(Colour::Red);
 const GOOD: Look = Look::of(Colour::Green);
 const OWN: Look = Look::of(Colour::Cyan).bold();
 
+/// What is said of a turn that somebody stopped, and of one that ended early although nobody did.
+const STOPPED: &str = "stopped";
+const INTERRUPTED: &str = "interrupted: the session or its daemon stopped";
+
 /// What is known of a session.
 pub(super) struct Transcript {
+    session: SessionId,
     /// Lines that are finished and wait to be printed.
     finished: Vec<Line>,
     /// The message that is being streamed, and what of it has come.
@@ -44,13 +50,16 @@ pub(super) struct Transcript {
     /// Messages that were sent here and that the session has not taken yet.
     pub(super) waiting: Vec<(Option<MessageId>, String)>,
     aborted: Option<&'static str>,
+    /// Whether somebody has aborted what the session did since it was last idle.
+    was_aborted: bool,
     /// Whether the tasks may have changed since they were read.
     pub(super) tasks_changed: bool,
 }
 
 impl Transcript {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(session: &SessionId) -> Self {
         Self {
+            session: session.clone(),
             finished: Vec::new(),
             stream: None,
             markdown: MarkdownStream::default(),
@@ -66,6 +75,7 @@ impl Transcript {
             mode: Mode::Interactive,
             waiting: Vec::new(),
             aborted: None,
+            was_aborted: false,
             tasks_changed: true,
         }
     }
@@ -171,7 +181,8 @@ impl Transcript {
         match event {
             Durable::Abort(_) => {
                 self.end_stream(columns);
-                self.aborted = Some("stopped");
+                self.aborted = Some(STOPPED);
+                self.was_aborted = true;
             }
             Durable::UserMessage(message) => self.show_user(message),
             Durable::AssistantMessage(message) => self.show_answer(message, columns),
@@ -196,7 +207,7 @@ impl Transcript {
                 self.end_stream(columns);
                 let code = failure.error_code.as_deref();
                 let message = match LimitKind::of_error(&failure.error_type, code) {
-                    Some(kind) => limits::reached(kind, &failure.message),
+                    Some(kind) => limits::reached(kind, &failure.message, &self.session),
                     None => failure.message.clone(),
                 };
                 self.error(&format!("error: {message}"));
@@ -228,9 +239,9 @@ impl Transcript {
             Ephemeral::SessionIdle(idle) => {
                 self.end_stream(columns);
                 let was_working = self.working_since.take().is_some();
-                if idle.aborted == Some(true) && was_working {
-                    let why = "interrupted: the session or its daemon stopped";
-                    self.aborted.get_or_insert(why);
+                let was_aborted = std::mem::take(&mut self.was_aborted);
+                if idle.aborted == Some(true) && was_working && !was_aborted {
+                    self.aborted.get_or_insert(INTERRUPTED);
                 }
                 self.rest();
                 self.tasks_changed = true;

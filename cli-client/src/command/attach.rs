@@ -9,6 +9,7 @@ use loopd_sdk::{Session, SessionConfig};
 
 use crate::answer::with_handlers;
 use crate::app::{App, find_session};
+use crate::chat::Left;
 use crate::outcome::Outcome;
 use crate::render::{Renderer, UserMessages};
 use crate::slash::{self, Said};
@@ -46,12 +47,15 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
     let (past, mut events) = session.past_and_events().await?;
     app.set_mode(&session).await?;
     if terminal.can_draw() && !app.options.json {
-        crate::chat::run(app, &session, &past, events).await?;
+        let left = crate::chat::run(app, &session, &past, events).await?;
         let again = format!("left {0}; to come back: loop attach {0}", session.id());
         terminal.notice(&terminal.styled(Style::Dim, &again));
         drop(session);
         client.close().await;
-        return Ok(Outcome::Done);
+        return Ok(match left {
+            Left::Idle | Left::AtWork => Outcome::Done,
+            Left::Asked => Outcome::NobodyToAsk,
+        });
     }
     let left = if terminal.can_ask() {
         "what you type is sent to it; leave it with Ctrl-C or Ctrl-D"
@@ -62,7 +66,12 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
     };
     let left = format!("attached to {}; {left}", session.id());
     terminal.notice(&terminal.styled(Style::Dim, &left));
-    let mut renderer = Renderer::new(terminal, app.options.json, UserMessages::Shown);
+    let mut renderer = Renderer::new(
+        terminal,
+        app.options.json,
+        UserMessages::Shown,
+        session.id(),
+    );
     for event in past {
         renderer.show(&event)?;
     }

@@ -90,12 +90,14 @@ fn tried(file: &Path, hook: &TriedHook) -> String {
         (None, Some(output)) => format!("answered  {output}"),
         (None, None) => "answered  nothing".to_owned(),
     };
-    let lines = [
+    let mut lines = vec![
         format!("{}:{}  {} ms", file.display(), hook.line, hook.milliseconds),
         format!("    command   {}", hook.command.replace('\n', " ")),
         format!("    was told  {}", hook.payload),
         format!("    {answer}"),
     ];
+    let notices = hook.notices.iter();
+    lines.extend(notices.map(|notice| format!("    notice    {notice}")));
     sanitize(&lines.join("\n")) + "\n"
 }
 

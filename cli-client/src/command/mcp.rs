@@ -2,7 +2,6 @@
 
 mod login;
 
-use anyhow::bail;
 use loopd_sdk::proto::event::mcp::{McpSource, McpTransport};
 use loopd_sdk::proto::method;
 use loopd_sdk::proto::params::discovery::{McpParams, McpServer};
@@ -17,7 +16,7 @@ use self::login::Browser;
 use super::queue;
 use crate::app::App;
 use crate::args::{McpAdd, McpVerb};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WrongUsage};
 use crate::terminal::{Style, sanitize};
 
 /// How many characters of a tool's description are shown.
@@ -118,7 +117,9 @@ fn entry(add: McpAdd) -> anyhow::Result<Map<String, Value>> {
         |given: &[String], what: &str, between: char| -> anyhow::Result<Map<String, Value>> {
             let pairs = given.iter().map(|pair| {
                 let Some((name, value)) = pair.split_once(between) else {
-                    bail!("{what} has to be NAME{between}VALUE, and `{pair}` is not");
+                    return Err(WrongUsage::error(format!(
+                        "{what} has to be NAME{between}VALUE, and `{pair}` is not"
+                    )));
                 };
                 Ok((name.trim().to_owned(), json!(value.trim())))
             });
@@ -136,9 +137,9 @@ fn entry(add: McpAdd) -> anyhow::Result<Map<String, Value>> {
                 set("headers", Value::Object(headers));
             }
             if !env.is_empty() {
-                bail!(
-                    "--env is for a program; give a server on the network what it needs with --header"
-                );
+                return Err(WrongUsage::error(
+                    "--env is for a program; give a server on the network what it needs with --header",
+                ));
             }
         }
         (None, Some((command, args))) => {
@@ -149,14 +150,18 @@ fn entry(add: McpAdd) -> anyhow::Result<Map<String, Value>> {
                 set("env", Value::Object(env));
             }
             if !headers.is_empty() {
-                bail!(
-                    "--header is for a server on the network; give a program what it needs with --env"
-                );
+                return Err(WrongUsage::error(
+                    "--header is for a server on the network; give a program what it needs with --env",
+                ));
             }
         }
-        (Some(_), Some(_)) => bail!("give --url or a command, not both"),
+        (Some(_), Some(_)) => {
+            return Err(WrongUsage::error("give --url or a command, not both"));
+        }
         (None, None) => {
-            bail!("give the command of the server after `--`, or its address with --url")
+            return Err(WrongUsage::error(
+                "give the command of the server after `--`, or its address with --url",
+            ));
         }
     }
     set("tools", json!(["*"]));

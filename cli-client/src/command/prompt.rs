@@ -2,21 +2,25 @@
 
 mod background;
 mod ending;
+mod leave;
 mod run_limits;
 mod watch;
+mod work;
 
-use anyhow::bail;
+use std::io::ErrorKind;
+
 use loopd_sdk::{Body, Durable, Error, Events, LimitKind, Mode, Session, Wait};
 
 use crate::app::App;
 use crate::chat::{self, Left};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WrongUsage};
 use crate::slash::{self, CommandStopped, Said};
 use crate::terminal::{Style, Typed};
 
 pub(super) use ending::{command_outcome, outcome_of};
-pub(super) use watch::Work;
+pub(super) use work::Work;
 
+use leave::leave;
 use watch::{Answers, watch};
 
 /// What of a run is shown.
@@ -33,6 +37,11 @@ pub(crate) async fn run(
     resume_last: bool,
     shows: Shows,
 ) -> anyhow::Result<Outcome> {
+    refuse_limits(app, prompt.as_deref())?;
+    if !resume_last {
+        // A new session is in the mode that the command line names.
+        needs_autopilot(app, Mode::Interactive)?;
+    }
     let client = app.connect().await?;
     let session = if resume_last {
         let last = app.last_here(&client).await?;
@@ -50,6 +59,13 @@ pub(super) async fn talk(
     prompt: Option<String>,
     shows: Shows,
 ) -> anyhow::Result<Outcome> {
+    if app.options.run.max_continues.is_some() {
+        let mode = session.autopilot().await?.mode;
+        if let Err(error) = needs_autopilot(app, mode) {
+            session.destroy().await?;
+            return Err(error);
+        }
+    }
     let outcome = match prompt {
         Some(prompt) => match say(app, &session, &prompt, Answers::Own(shows)).await {
             Ok(outcome) => outcome.unwrap_or(Outcome::Done),
@@ -61,25 +77,37 @@ pub(super) async fn talk(
                 app.terminal.notice(&format!("loop: {stopped}"));
                 stopped.outcome
             }
-            Err(NotSaid::Run(error)) => return Err(error),
+            Err(NotSaid::Run(error)) if is_unread(&error) => {
+                app.terminal.notice(&format!(
+                    "loop: nobody reads the output any more, so the run was stopped; the session is kept: loop resume {}",
+                    session.id()
+                ));
+                Outcome::Failed
+            }
+            Err(NotSaid::Run(error)) => {
+                // Without a reader nobody learns of what goes on.
+                if error.is::<std::io::Error>() {
+                    leave(app, &session, Outcome::Failed).await?;
+                }
+                return Err(error);
+            }
         },
         None if app.terminal.can_draw() && !app.options.json => {
             return converse_drawing(app, session).await;
         }
         None => converse(app, &session).await?,
     };
-    if outcome == Outcome::TimedOut {
-        // Who gave a time does not wait for ever.
-        tokio::time::timeout(run_limits::STOPPING, session.destroy())
-            .await
-            .ok();
-    } else if outcome != Outcome::Interrupted {
-        session.destroy().await?;
-    }
+    leave(app, &session, outcome).await?;
     let client = session.client().clone();
     drop(session);
     client.close().await;
     Ok(outcome)
+}
+
+/// Returns whether a run failed because the reader of stdout is gone.
+fn is_unread(error: &anyhow::Error) -> bool {
+    let failure = error.downcast_ref::<std::io::Error>();
+    failure.is_some_and(|failure| failure.kind() == ErrorKind::BrokenPipe)
 }
 
 /// Why a line came to nothing.
@@ -135,9 +163,6 @@ async fn say(
             }));
         }
         (Said::Send(message), _) => {
-            needs_autopilot(app, session)
-                .await
-                .map_err(NotSaid::Command)?;
             let message = match answers {
                 Answers::Own(_) => run_limits::of_message(&app.options.run, message),
                 Answers::All => message,
@@ -167,6 +192,7 @@ async fn past(app: &App, mut events: Events) -> Option<Outcome> {
     let mut outcome = None;
     while events.waiting() > 0 {
         let event = events.next().await?;
+        app.denied_unasked.note(&event);
         if let Some(denied) = app.denied_unasked.denial(&event) {
             app.terminal.notice(&denied);
             outcome.get_or_insert(Outcome::NobodyToAsk);
@@ -182,21 +208,18 @@ async fn past(app: &App, mut events: Events) -> Option<Outcome> {
 }
 
 /// Refuses options of the autopilot where the session is in another mode: nobody would keep them.
-async fn needs_autopilot(app: &App, session: &Session) -> anyhow::Result<()> {
-    let run = &app.options.run;
-    if run.max_continues.is_none() || app.options.asks_for_autopilot() {
-        return Ok(());
-    }
-    if session.autopilot().await?.mode != Mode::Autopilot {
-        bail!("--max-continues is for the autopilot, which is off; add --autopilot");
+fn needs_autopilot(app: &App, mode: Mode) -> anyhow::Result<()> {
+    let is_on = app.options.asks_for_autopilot() || mode == Mode::Autopilot;
+    if app.options.run.max_continues.is_some() && !is_on {
+        return Err(WrongUsage::error(
+            "--max-continues is for the autopilot, which is off; add --autopilot",
+        ));
     }
     Ok(())
 }
 
 /// Holds a conversation that draws on the screen. Work that is going on when it is left goes on.
 async fn converse_drawing(app: &App, session: Session) -> anyhow::Result<Outcome> {
-    refuse_limits(app)?;
-    needs_autopilot(app, &session).await?;
     let (past, events) = session.past_and_events().await?;
     let left = chat::run(app, &session, &past, events).await?;
     let (id, terminal) = (session.id(), &app.terminal);
@@ -206,26 +229,29 @@ async fn converse_drawing(app: &App, session: Session) -> anyhow::Result<Outcome
             format!("the session is kept: loop resume {id}")
         }
         Left::AtWork => format!("the session goes on; to come back: loop attach {id}"),
+        Left::Asked => format!("a question waits for an answer; to give it: loop attach {id}"),
     };
     terminal.notice(&terminal.styled(Style::Dim, &told));
     let client = session.client().clone();
     drop(session);
     client.close().await;
-    Ok(Outcome::Done)
+    Ok(match left {
+        Left::Idle | Left::AtWork => Outcome::Done,
+        Left::Asked => Outcome::NobodyToAsk,
+    })
 }
 
-/// Refuses options that only hold for one message.
-fn refuse_limits(app: &App) -> anyhow::Result<()> {
-    if let Some(option) = app.options.run.needs_prompt() {
-        bail!(
+/// Refuses options that only hold for one message, where there is none.
+pub(super) fn refuse_limits(app: &App, prompt: Option<&str>) -> anyhow::Result<()> {
+    match app.options.run.needs_prompt() {
+        Some(option) if prompt.is_none() => Err(WrongUsage::error(format!(
             "{option} is for a prompt, as in loop \"…\"; in a conversation, press Ctrl-C to stop"
-        );
+        ))),
+        Some(_) | None => Ok(()),
     }
-    Ok(())
 }
 
 async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
-    refuse_limits(app)?;
     let terminal = &app.terminal;
     let id = session.id();
     terminal.notice(&terminal.styled(
@@ -233,12 +259,15 @@ async fn converse(app: &App, session: &Session) -> anyhow::Result<Outcome> {
         &format!("session {id}; end it with Ctrl-D, stop a turn with Ctrl-C, /help lists commands"),
     ));
     let _completes = terminal.completes_by(session);
+    let _keeps = terminal.keeps_typed();
     let mut interrupted_before = false;
     loop {
         let interrupted = match next_line(app).await {
             Typed::Line(line) if line.trim().is_empty() => false,
             Typed::Line(line) => {
                 match say(app, session, &line, Answers::All).await {
+                    // A question waits, and this is no answer to it.
+                    Ok(Some(outcome)) if terminal.is_left() => return Ok(outcome),
                     Ok(Some(_)) => {}
                     Ok(None) => return Ok(Outcome::Done),
                     Err(NotSaid::Command(error)) => terminal.notice(&format!("loop: {error:#}")),

@@ -7,7 +7,7 @@ use loopd_sdk::{Client, KeepsWaiting, MessageId, Session, SessionConfig};
 
 use crate::app::{App, find_session};
 use crate::args::QueueVerb;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WrongUsage};
 use crate::slash::{self, Queueable};
 use crate::terminal::sanitize;
 
@@ -145,10 +145,12 @@ async fn change(app: &App, session: &Session, what: QueueVerb) -> anyhow::Result
                 };
                 session.call::<CommandsEnqueue>(&params).await?;
             }
-            (Queueable::Command(command), Some(_)) => bail!(
-                "the command {command} can only be queued at the end; leave out --at, then move it with loop queue \
-                     move"
-            ),
+            (Queueable::Command(command), Some(_)) => {
+                return Err(WrongUsage::error(format!(
+                    "the command {command} can only be queued at the end; leave out --at, then move it with loop \
+                     queue move"
+                )));
+            }
         },
         QueueVerb::Remove { item } => {
             if !session.remove_item(find(&pending, &item)?).await? {
@@ -186,7 +188,7 @@ async fn change(app: &App, session: &Session, what: QueueVerb) -> anyhow::Result
 fn from_one(position: usize) -> anyhow::Result<usize> {
     match position.checked_sub(1) {
         Some(position) => Ok(position),
-        None => bail!("positions are counted from 1"),
+        None => Err(WrongUsage::error("positions are counted from 1")),
     }
 }
 

@@ -10,7 +10,7 @@ use loopd_sdk::{Rewind, Session};
 
 use super::queue::join;
 use crate::app::App;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WrongUsage};
 use crate::terminal::sanitize;
 
 /// How many characters of a message are shown.
@@ -50,9 +50,9 @@ pub(crate) async fn run(
 async fn act(app: &App, session: &Session, wanted: Wanted) -> anyhow::Result<Outcome> {
     if wanted.to.is_none() && !wanted.undo {
         if wanted.dry_run || wanted.partly || wanted.mode.is_some() {
-            bail!(
-                "say where to go back to with --to POINT, or --undo; loop rewind lists the points"
-            );
+            return Err(WrongUsage::error(
+                "say where to go back to with --to POINT, or --undo; loop rewind lists the points",
+            ));
         }
         return list(app, session).await;
     }

@@ -8,12 +8,11 @@ mod verbs;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::bail;
 use loopd_sdk::proto::time::Timestamp;
 use loopd_sdk::{Session, TaskInfo, TaskNode, TaskStatus};
 
 use crate::app::App;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WrongUsage};
 
 pub(crate) use verbs::act;
 
@@ -30,7 +29,9 @@ pub(crate) async fn show(
     follow: bool,
 ) -> anyhow::Result<Outcome> {
     if follow && !app.options.json {
-        bail!("--follow goes with --json; on a terminal the list follows by itself");
+        return Err(WrongUsage::error(
+            "--follow goes with --json; on a terminal the list follows by itself",
+        ));
     }
     let client = app.connect().await?;
     let watched = find::sessions(app, &client, session).await?;

@@ -31,7 +31,7 @@ impl OwnRun {
     }
 
     /// Returns whether the session answers another message now.
-    pub(super) fn is_other(&self) -> bool {
+    pub(crate) fn is_other(&self) -> bool {
         self.is_other
     }
 

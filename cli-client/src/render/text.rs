@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use loopd_sdk::proto::event::turn::Delivered;
 use loopd_sdk::proto::id::ToolCallId;
-use loopd_sdk::{AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, TodoList};
+use loopd_sdk::{
+    AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, SessionId, TodoList,
+};
 
 use super::line::{hook_line, mode_line};
 use super::own_run::OwnRun;
@@ -24,15 +26,19 @@ enum Answers {
 
 /// What is said of a turn that ended early although nobody aborted it.
 const INTERRUPTED: &str = "interrupted: the session or its daemon stopped";
+const ABORTED: &str = "aborted";
 
 /// Writes events as text.
 pub(crate) struct Text {
+    session: SessionId,
     pub(super) terminal: Terminal,
     users: UserMessages,
     hidden: HashSet<MessageId>,
     answers: Answers,
     /// What is to be said of the turn that was aborted.
     aborted: Option<&'static str>,
+    /// Whether somebody has aborted what the session did since it was last idle.
+    was_aborted: bool,
     /// Whether a turn has begun since the session was last idle.
     is_at_work: bool,
     /// The message that is being streamed to a screen, and what of it is shown.
@@ -56,13 +62,15 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(terminal: &Terminal, users: UserMessages) -> Self {
+    pub(super) fn new(terminal: &Terminal, users: UserMessages, session: &SessionId) -> Self {
         Self {
+            session: session.clone(),
             terminal: terminal.clone(),
             users,
             hidden: HashSet::new(),
             answers: Answers::All,
             aborted: None,
+            was_aborted: false,
             is_at_work: false,
             streamed: None,
             line_open: false,
@@ -130,9 +138,15 @@ impl Text {
             Body::Ephemeral(Ephemeral::Usage(usage)) => self.usage.add(usage),
             Body::Ephemeral(Ephemeral::SessionIdle(idle)) => {
                 if idle.aborted == Some(true) && std::mem::take(&mut self.is_at_work) {
-                    self.aborted.get_or_insert(INTERRUPTED);
+                    let said = if self.was_aborted {
+                        ABORTED
+                    } else {
+                        INTERRUPTED
+                    };
+                    self.aborted.get_or_insert(said);
                 }
                 self.is_at_work = false;
+                self.was_aborted = false;
                 self.tell_abort()?;
                 if let Some(line) = std::mem::take(&mut self.usage).line() {
                     self.note(Style::Dim, &line)?;
@@ -214,7 +228,8 @@ impl Text {
     fn show_durable(&mut self, event: &Durable) -> anyhow::Result<()> {
         match event {
             Durable::Abort(_) => {
-                self.aborted = (!self.is_other()).then_some("aborted");
+                self.was_aborted = true;
+                self.aborted = (!self.is_other()).then_some(ABORTED);
                 Ok(())
             }
             Durable::UserMessage(message) if message.is_autopilot_continuation == Some(true) => {
@@ -260,7 +275,7 @@ impl Text {
             Durable::SessionError(failure) => {
                 let code = failure.error_code.as_deref();
                 let message = match LimitKind::of_error(&failure.error_type, code) {
-                    Some(kind) => limits::reached(kind, &failure.message),
+                    Some(kind) => limits::reached(kind, &failure.message, &self.session),
                     None => failure.message.clone(),
                 };
                 self.note(Style::Bad, &format!("error: {message}"))

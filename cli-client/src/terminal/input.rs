@@ -35,6 +35,9 @@ use super::typed_ahead;
 /// What is said when a question that is on the screen is closed.
 const CLOSED: &str = "that question was answered by another client, or its turn was stopped; it needs no answer here\n";
 
+/// What is said when Ctrl-C has taken away what was typed.
+const TAKEN_AWAY: &str = "the Up key brings back what you typed\n";
+
 /// How many lines of a conversation are remembered.
 const HISTORY: usize = 1_000;
 
@@ -240,16 +243,23 @@ fn read_lines(shared: &InputShared) {
         super::restore::remember();
         let read = editor.readline_with_initial(&asker.prompt, (&kept, ""));
         super::restore::forget();
-        let had_text = !std::mem::take(&mut *shared.line.lock()).is_empty();
+        let was_typed = std::mem::take(&mut *shared.line.lock());
         shared.screen.end();
         let typed = match read {
             Ok(line) => Typed::Line(line),
-            Err(ReadlineError::Interrupted) if had_text && asker.kind == AskerKind::Prompt => {
-                // Ctrl-C only clears what was typed.
+            Err(ReadlineError::Interrupted)
+                if !was_typed.is_empty() && asker.kind == AskerKind::Prompt =>
+            {
+                // Ctrl-C only takes away what was typed. It fails for lines that the history does not want.
+                editor.add_history_entry(&was_typed).ok();
+                shared.screen.write(Stream::Err, TAKEN_AWAY).ok();
                 shared.askers.lock().waiting.push_front(asker);
                 continue;
             }
-            Err(ReadlineError::Interrupted) => Typed::Interrupted,
+            Err(ReadlineError::Interrupted) => {
+                shared.set_typed_ahead_aside(&was_typed);
+                Typed::Interrupted
+            }
             Err(_) => Typed::End,
         };
         if let (Typed::Line(line), AskerKind::Prompt) = (&typed, asker.kind)
@@ -302,9 +312,9 @@ impl InputShared {
                 askers.kept.push('\n');
             }
             askers.kept.push_str(typed);
-            "what you typed before the question is no answer to it; it is in the next prompt\n"
+            "what you typed is no answer to the question; it is in the next prompt\n"
         } else {
-            "what you typed before the question is no answer to it and was not used\n"
+            "what you typed is no answer to the question and was not used\n"
         };
         // A failure cannot be reported anywhere.
         self.screen.write(Stream::Err, told).ok();
@@ -453,7 +463,7 @@ impl Highlighter for LineWatcher {
         prompt: &'p str,
         _is_default: bool,
     ) -> Cow<'b, str> {
-        const CLOSED_PROMPT: &str = "(closed) > ";
+        const CLOSED_PROMPT: &str = "(no answer is needed) > ";
         let width = prompt.chars().count();
         if self.is_closed.load(Ordering::Relaxed) && width >= CLOSED_PROMPT.len() {
             // The editor counts on the width of the prompt.

@@ -36,6 +36,47 @@ pub(super) fn take() -> String {
     readable(&String::from_utf8_lossy(&typed))
 }
 
+/// Lets Ctrl-C leave in the terminal what was typed and not read: usually it is thrown away. Dropping it puts
+/// back what was before.
+pub(crate) struct KeepsTyped(#[cfg(unix)] bool);
+
+impl KeepsTyped {
+    #[cfg(unix)]
+    pub(super) fn begin() -> Self {
+        let keeps = change(|modes| {
+            let was_set = modes.contains(rustix::termios::LocalModes::NOFLSH);
+            modes.insert(rustix::termios::LocalModes::NOFLSH);
+            !was_set
+        });
+        Self(keeps == Some(true))
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn begin() -> Self {
+        Self()
+    }
+}
+
+#[cfg(unix)]
+impl Drop for KeepsTyped {
+    fn drop(&mut self) {
+        if self.0 {
+            change(|modes| modes.remove(rustix::termios::LocalModes::NOFLSH));
+        }
+    }
+}
+
+/// Changes the modes of the terminal; `None` if there is none.
+#[cfg(unix)]
+fn change<T>(change: impl FnOnce(&mut rustix::termios::LocalModes) -> T) -> Option<T> {
+    use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+    let stdin = std::io::stdin();
+    let mut modes = tcgetattr(&stdin).ok()?;
+    let changed = change(&mut modes.local_modes);
+    tcsetattr(&stdin, OptionalActions::Now, &modes).ok()?;
+    Some(changed)
+}
+
 #[cfg(not(unix))]
 pub(super) fn take() -> String {
     String::new()

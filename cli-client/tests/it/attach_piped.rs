@@ -61,7 +61,7 @@ fn an_empty_pipe_is_an_error_and_dev_null_only_watches() {
     home.prints(&["run echo one"]);
     let id = home.last_session();
     let said = attach_with(&home, &id, "\n");
-    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("stdin brought no message"), "{said:?}");
     let mut watching = home
         .command(&["attach", &id])

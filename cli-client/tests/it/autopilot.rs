@@ -7,7 +7,7 @@ use loopd_tests::script::{Call, Recorded};
 use loopd_tests::{Gate, Turn, call};
 use serde_json::{Value, json};
 
-use crate::home::{Home, RunOutput, read_until, signal, stderr};
+use crate::home::{Home, RunOutput, read_until, stderr};
 use crate::model::Model;
 
 fn complete(arguments: Value) -> Call {
@@ -452,38 +452,30 @@ fn options_that_would_be_ignored_are_refused() {
         (&["--max-turns", "0", "x"], 2, "--max-turns"),
         (&["--timeout", "soon", "x"], 2, "--timeout"),
         (&["-p", "x", "y"], 2, "--prompt"),
-        (&["sessions", "--autopilot"], 1, "--autopilot"),
-        (&["-p", "x", "sessions"], 1, "--prompt"),
-        (&["--max-continues", "2", "-p", "x"], 1, "--max-continues"),
+        (&["sessions", "--autopilot"], 2, "--autopilot"),
+        (&["-p", "x", "sessions"], 2, "--prompt"),
+        (&["--max-continues", "2", "-p", "x"], 2, "--max-continues"),
+        (
+            &["--max-continues", "2", "-p", "/todos"],
+            2,
+            "--max-continues",
+        ),
+        (&["--deny-tool", "shell", "sessions"], 2, "--deny-tool"),
+        (&["--mode", "plan", "tasks"], 2, "--mode"),
+        (&["--yolo", "doctor"], 2, "--yolo"),
+        (&["--budget-usd", "1", "attach", "x"], 2, "--budget-usd"),
+        (&["--no-hooks", "attach", "x"], 2, "--no-hooks"),
+        (&["tasks", "--follow"], 2, "--follow"),
+        (&["resume", "x", " "], 2, "empty"),
+        (&[], 2, "nothing to do"),
     ] {
         let said = home.run(args);
         assert_eq!(said.code, code, "{args:?}: {said:?}");
         assert!(said.err.contains(word), "{args:?}: {said:?}");
     }
-}
-
-/// What was answered is printed, whoever ends the wait for what goes on in the background.
-#[test]
-fn a_signal_during_the_wait_for_background_commands_leaves_the_answer() {
-    let home = Home::new();
-    let model = Model::answering(|request| {
-        let slow = json!({"command": "sleep 600", "description": "waits", "mode": "async"});
-        if request.last_results().is_empty() {
-            Turn::any().calls([call("b", "bash", slow)])
-        } else {
-            Turn::any().says("it runs")
-        }
-    });
-    for sent in ["-TERM", "-INT"] {
-        let mut child = model.start(&home, &["--yolo", "-p", "go"]);
-        read_until(
-            &mut stderr(&mut child),
-            "waiting for a command in the background",
-        );
-        signal(&child, sent);
-        let said: RunOutput = child.wait_with_output().unwrap().into();
-        assert_eq!(said.out, "it runs\n", "{sent}: {said:?}");
-        assert_eq!(said.code, 130, "{sent}: {said:?}");
-    }
-    model.finish();
+    assert_eq!(home.prints(&["sessions"]), "", "nothing was begun");
+    // A session that is there is not in autopilot mode, either.
+    home.prints(&["-p", "hello"]);
+    let said = home.run(&["-c", "--max-continues", "2", "-p", "x"]);
+    assert_eq!(said.code, 2, "{said:?}");
 }

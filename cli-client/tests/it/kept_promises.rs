@@ -63,7 +63,7 @@ fn what_is_typed_before_a_question_does_not_answer_it() {
     // The terminal shows what it has taken.
     early.read_until("y");
     gate.open();
-    early.read_until("is no answer to it and was not used");
+    early.read_until("is no answer to the question and was not used");
     early.read_until("[y/a/n] ");
     assert!(!home.path("made").exists());
     early.types("n\r");

@@ -29,6 +29,8 @@ mod home;
 mod hooks;
 mod interrupt;
 #[cfg(unix)]
+mod kept_lines;
+#[cfg(unix)]
 mod kept_promises;
 mod mcp;
 mod model;
@@ -41,6 +43,7 @@ mod prompt;
 mod questions;
 mod queue;
 mod rewind;
+mod run_ends;
 mod sessions;
 #[cfg(unix)]
 mod shared_session;
@@ -50,4 +53,6 @@ mod tasks;
 mod terminal;
 #[cfg(unix)]
 mod trust;
+#[cfg(unix)]
+mod unanswered;
 mod worktrees;

@@ -161,7 +161,7 @@ fn wrong_usage_is_reported() {
     assert_eq!(home.run(&["--no-such-flag"]).code, 2);
     assert_eq!(home.run(&["--allow-tool", "everything", "x"]).code, 2);
     let said = home.run(&[]);
-    assert_eq!(said.code, 1);
+    assert_eq!(said.code, 2);
     assert!(said.err.contains("give a prompt"), "{said:?}");
 }
 

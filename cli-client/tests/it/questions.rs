@@ -57,7 +57,7 @@ fn a_conversation_is_told_and_keeps_the_line_that_was_typed() {
     other.answer();
     // At once, before the line is complete.
     chat.read_until("answered by another client");
-    chat.read_until("(closed) > run echo ");
+    chat.read_until("(no answer is needed) > run echo ");
     chat.read_until("Done.");
     assert!(home.path("made").exists());
     chat.types("nex''t\r");

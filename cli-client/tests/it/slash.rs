@@ -144,6 +144,7 @@ fn an_empty_prompt_is_wrong_usage_and_an_empty_answer_is_told() {
         assert_eq!(said.code, 2, "{said:?}");
     }
     let said = model.run(&home, &["-p", "work"]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""), "{said:?}");
     assert!(said.err.contains("ended without an answer"), "{said:?}");
     model.finish();
 }
@@ -245,5 +246,53 @@ fn a_cut_answer_after_a_forked_command_in_autopilot_ends_with_4() {
     command(&home, "fk", FORK);
     let said = model.run(&home, &["--autopilot", "-p", "/fk"]);
     assert_eq!(said.code, 4, "{said:?}");
+    model.finish();
+}
+
+/// A name of a command may look like a path.
+#[test]
+fn a_command_whose_name_looks_like_a_path_runs_and_a_path_is_a_message() {
+    let model = Model::answering(|request| {
+        let last = request.last_user_text();
+        Turn::any().says(&format!(
+            "read: {}",
+            last.lines().last().unwrap_or_default()
+        ))
+    });
+    let home = Home::new();
+    command(&home, "v1.2", "THE RELEASE $ARGUMENTS");
+    let folder = home.path(".opencode/command/front");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("button.md"), "THE BUTTON").unwrap();
+    command(&home, "b1.0", "---\nallowed-tools:\n---\nBROKEN");
+    for (typed, expected) in [
+        ("/v1.2 now", "read: THE RELEASE now"),
+        ("/V1.2 now", "read: THE RELEASE now"),
+        ("/front/button", "read: THE BUTTON"),
+        ("/v1.3 now", "read: /v1.3 now"),
+        ("/tmp/x is too big", "read: /tmp/x is too big"),
+        ("/front/buttons", "read: /front/buttons"),
+        ("//v1.2", "read: /v1.2"),
+    ] {
+        let out = model.prints(&home, &["-p", typed]);
+        assert_eq!(out.trim_end(), expected, "{typed}");
+    }
+    let said = model.run(&home, &["-p", "/b1.0"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("names no tool"), "{said:?}");
+    model.finish();
+}
+
+/// An embedded command that waits for input ends, and what it leaves is no reason to wait for ever.
+#[test]
+fn a_command_of_a_file_that_waits_for_input_ends_with_1() {
+    let model = Model::answering(|_| Turn::any().says("never"));
+    let home = Home::new();
+    std::fs::create_dir_all(home.path("home/commands")).unwrap();
+    std::fs::write(home.path("home/commands/wait.md"), "It is !`cat`.").unwrap();
+    let said = model.run(&home, &["--yolo", "-p", "/wait"]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""), "{said:?}");
+    assert!(said.err.contains("waited for input"), "{said:?}");
+    assert_eq!(model.requests(), 0);
     model.finish();
 }

@@ -293,7 +293,7 @@ fn a_message_comes_from_stdin_and_an_empty_one_is_refused() {
     assert_eq!(said.code, 0, "{said:?}");
     let send = ["tasks", "send", "worker", "-"];
     let empty = model.run(&home, &send);
-    assert_eq!(empty.code, 1);
+    assert_eq!(empty.code, 2);
     assert!(empty.err.contains("there is no message"), "{empty:?}");
     let mut sending = model.command(&home, &send);
     let mut sending = sending.stdin(Stdio::piped()).spawn().unwrap();

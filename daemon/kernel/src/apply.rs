@@ -258,7 +258,13 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 }
             }
         }
+        Durable::VouchedHooks(vouched) => state.vouched_hooks.clone_from(&vouched.folders),
         Durable::ContextAdded(added) => state.added_context.push(added.text.clone()),
+        Durable::HookStopped(stopped) => {
+            if let Some(call) = turn_call(state, &stopped.tool_call_id) {
+                call.stops = true;
+            }
+        }
         Durable::StopBlocked(blocked) => {
             if let Some(run) = runs::current(state) {
                 run.stop_blocks = blocked.count;

@@ -180,8 +180,10 @@ impl DecideEnv<'_> {
 /// A request to a session, or a report of something that happened to it.
 #[derive(Debug)]
 pub enum Command {
-    Create(Create),
-    Resume(Resume),
+    /// The large commands are boxed: every command and every future that holds one is as large as the
+    /// largest of them.
+    Create(Box<Create>),
+    Resume(Box<Resume>),
     /// If the loop is idle, start on the queue, and after that on undelivered notifications.
     TakeUp,
     /// The log was loaded: close the work that was in flight. The outcomes come from the logs of
@@ -265,7 +267,7 @@ pub enum Command {
     HoldGuardFolders(Vec<GuardFolder>),
     /// Lets the session go on without clients whose hooks guard it.
     LiftGuards(LiftScope),
-    Assessed(Assessed),
+    Assessed(Box<Assessed>),
     /// The tools of a call's MCP server have come.
     AssessAgain(Box<AssessAgain>),
     /// Hooks have answered, or declined to answer, what a person would be asked.

@@ -34,6 +34,7 @@ pub(crate) mod tests;
 mod todos;
 mod tools;
 mod turn;
+mod vouched_hooks;
 
 use loopd_proto::event::fact::{CallPurpose, LoopEnded, LoopOutcome};
 use loopd_proto::event::session::Idle;
@@ -52,8 +53,8 @@ pub fn decide(
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
     match command {
-        Command::Create(create) => Ok(life::create(state, create, env)),
-        Command::Resume(resume) => life::resume(state, resume, env),
+        Command::Create(create) => Ok(life::create(state, *create, env)),
+        Command::Resume(resume) => life::resume(state, *resume, env),
         Command::TakeUp => Ok(life::take_up(state, env)),
         Command::Recover(recovered) => Ok(life::recover(state, recovered, env)),
         Command::CloseCopied => Ok(life::close_copied(state, env)),
@@ -180,7 +181,7 @@ pub fn decide(
             Ok(instructions::apply_now(state, call, files))
         }
         Command::StopAnswered(answered) => Ok(hooks::stop_answered(state, answered, env)),
-        Command::Assessed(assessed) => Ok(tools::assessed(state, assessed, env)),
+        Command::Assessed(assessed) => Ok(tools::assessed(state, *assessed, env)),
         Command::AssessAgain(again) => Ok(tools::assess_again(state, *again)),
         Command::ToolFinished {
             turn,

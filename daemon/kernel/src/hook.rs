@@ -18,6 +18,9 @@ pub const PROMPT_BLOCKED: &str = "hook_blocked";
 /// The kind of the warning that hooks kept the loop from ending too often in a row, so that it ends.
 pub const STOP_LIMIT: &str = "stop_hook_limit";
 
+/// The kind of the warning that a hook which saw the result of a call stops the agent.
+pub const STOPPED: &str = "hook_stopped";
+
 /// The verdict of hooks about a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HookVerdict {
@@ -148,13 +151,28 @@ pub struct HookPermission {
 }
 
 /// Who wants a person to be asked, besides rules about the request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AskedBy {
     #[default]
     Nobody,
     /// A rule of settings about the tool.
     ToolRule,
-    Hook,
+    /// A hook; the text names it and says why.
+    Hook(Option<String>),
+}
+
+impl AskedBy {
+    /// Adds that another hook wants a person to decide.
+    #[must_use]
+    pub(crate) fn and_hook(self, why: Option<String>) -> Self {
+        let HookVerdict::Ask(why) = (match self {
+            Self::Hook(own) => HookVerdict::Ask(own).meet(HookVerdict::Ask(why)),
+            Self::Nobody | Self::ToolRule => HookVerdict::Ask(why),
+        }) else {
+            return Self::Hook(None);
+        };
+        Self::Hook(why)
+    }
 }
 
 /// What hooks said when the loop was about to end.

@@ -26,6 +26,7 @@ pub mod shell;
 pub mod skill;
 pub mod tool_list;
 pub mod typed;
+pub mod unread;
 mod url;
 mod verdict;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use loopd_proto::event::agent::{Stance, SubagentIdentity};
 use loopd_proto::event::fact::{ClientRef, LoopOutcome, PendingCommand, PendingMessage, QueueItem};
 use loopd_proto::event::fleet::FleetProgress;
-use loopd_proto::event::hook::GuardFolder;
+use loopd_proto::event::hook::{GuardFolder, VouchedFolder};
 use loopd_proto::event::research::ResearchStarted;
 use loopd_proto::event::rewind::RewindStarted;
 use loopd_proto::event::session::{CodeChanges, ModelMetrics, TokenMetrics, WorkContext};
@@ -67,6 +67,8 @@ pub struct State {
     pub guards: ClientGuards,
     /// The folders whose guards are in force, wherever the session works.
     pub guard_folders: Vec<GuardFolder>,
+    /// The folders of hooks that an app named, with what it vouches for in them.
+    pub vouched_hooks: Vec<VouchedFolder>,
     /// What hooks tell the model after the results of the turn.
     pub added_context: Vec<String>,
     /// The system message that the model got last.
@@ -360,6 +362,7 @@ impl State {
             permissions: Permissions::default(),
             guards: ClientGuards::default(),
             guard_folders: Vec::new(),
+            vouched_hooks: Vec::new(),
             added_context: Vec::new(),
             system: None,
             history: History::default(),
@@ -536,6 +539,11 @@ impl Turn {
     /// Whether a call of the turn waits for an answer that can still come.
     pub fn waits_for_clients(&self) -> bool {
         !self.aborting && self.calls().iter().any(CallState::waits_for_somebody)
+    }
+
+    /// Whether a hook that saw the result of a call stops the agent.
+    pub fn was_stopped(&self) -> bool {
+        self.calls().iter().any(|call| call.stops)
     }
 
     /// Whether a person has rejected any of the calls so far.

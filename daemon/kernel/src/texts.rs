@@ -92,6 +92,15 @@ pub(crate) fn guards_kept(folders: &[&str], cwd: &str) -> String {
     )
 }
 
+/// What people are told when guards that an app vouched for are not in force any more.
+pub(crate) fn vouched_guards_left(folders: &[&str]) -> String {
+    let folders = folders.join(" and ");
+    format!(
+        "The hooks of {folders} that guarded this session were changed, or are not named any more: a client \
+         named other `hookDirectories`, or the same ones with what is in them now. What it named counts."
+    )
+}
+
 /// What people are told when a resume turns off the hooks of files.
 pub(crate) const HOOKS_OFF: &str = "The hooks of files do not run in this session any more, guards included: a client opened it with \
      `enableFileHooks` or `enableConfigDiscovery` set to false, as `loop --no-hooks` does. They run again \
@@ -105,6 +114,11 @@ pub fn failure_guidance(tool: &str, guidance: &str) -> String {
     format!(
         "Tool \"{tool}\" failed. Additional guidance from postToolUseFailure hooks:\n{guidance}"
     )
+}
+
+/// What people are told when a hook that saw the result of a call stops the agent.
+pub(crate) fn stopped_by_hook(reason: &str) -> String {
+    format!("A hook stopped the agent after a tool call. {reason}")
 }
 
 /// What people are told when hooks have kept the loop from ending too often.

@@ -27,6 +27,8 @@ pub struct CallState {
     /// The call, with the arguments that run.
     pub call: ToolCall,
     pub stage: CallStage,
+    /// A hook that saw the result stops the agent.
+    pub stops: bool,
 }
 
 /// The stage of a call, as far as the log tells.
@@ -259,6 +261,7 @@ impl CallState {
         Self {
             call,
             stage: CallStage::Requested,
+            stops: false,
         }
     }
 

@@ -23,7 +23,12 @@ impl Asking {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.0.load(Ordering::Acquire) > 0
+        self.open() > 0
+    }
+
+    /// Returns how many questions are open.
+    pub(crate) fn open(&self) -> usize {
+        self.0.load(Ordering::Acquire)
     }
 
     /// Waits for a future, but no longer than this without a question; `None` if it takes longer.

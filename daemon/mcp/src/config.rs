@@ -28,6 +28,8 @@ pub struct ServerConfig {
     pub keeps_tools: bool,
     /// Whether one process serves several sessions.
     pub is_shared: bool,
+    /// Whether it may push messages into the queue of the session.
+    pub may_push: bool,
     pub trust: Trust,
 }
 
@@ -71,11 +73,48 @@ pub struct Endpoint {
 pub struct OAuthClient {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
+    /// A private key in PEM, with which the program proves who it is.
+    pub private_key: Option<String>,
     pub is_public: Option<bool>,
-    /// Whether the program logs in as itself, without a person.
-    pub client_credentials: bool,
+    /// How the program logs in as itself; `None` if a person logs in.
+    pub as_program: Option<ProgramLogin>,
     pub redirect_port: Option<u16>,
     pub scopes: Vec<String>,
+    /// Whether nobody logs in at this server, whatever it says.
+    pub is_off: bool,
+}
+
+/// How a program logs in without a person.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ProgramLogin {
+    /// With its secret or its key.
+    ClientCredentials,
+    /// With a statement about it that somebody else has signed.
+    Assertion(String),
+    /// With what an organisation says about a person.
+    Organisation(IdentityProvider),
+}
+
+/// Who knows the people of an organisation.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IdentityProvider {
+    pub token_endpoint: String,
+    /// The name of the program there.
+    pub client_id: Option<String>,
+    /// What it says about the person.
+    pub id_token: String,
+}
+
+impl OAuthClient {
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        let login = match &self.as_program {
+            Some(ProgramLogin::Assertion(assertion)) => Some(assertion.as_str()),
+            Some(ProgramLogin::Organisation(provider)) => Some(provider.id_token.as_str()),
+            Some(ProgramLogin::ClientCredentials) | None => None,
+        };
+        let own = [self.client_secret.as_deref(), self.private_key.as_deref()];
+        own.into_iter().flatten().chain(login)
+    }
 }
 
 /// Which tools of a server are offered.
@@ -113,6 +152,27 @@ impl ServerConfig {
         matches!(self.transport, Transport::Http(_))
     }
 
+    /// Returns the secrets that the server is given: what its headers, its login and its variables with
+    /// telling names say.
+    pub fn secrets(&self) -> Vec<String> {
+        match &self.transport {
+            Transport::Stdio(program) => {
+                let named = program.env.iter().filter(|(name, _)| is_secret(name));
+                named.map(|(_, value)| value.clone()).collect()
+            }
+            Transport::Http(endpoint) => {
+                let headers = endpoint.headers.iter();
+                let headers = headers.filter(|(name, _)| is_secret(name));
+                // The words before the last one name the scheme.
+                let headers = headers.filter_map(|(_, value)| value.split_whitespace().next_back());
+                headers
+                    .chain(endpoint.oauth.secrets())
+                    .map(str::to_owned)
+                    .collect()
+            }
+        }
+    }
+
     /// Returns a hash of everything that decides which server this is and what it may see. Secrets are
     /// in it, but cannot be read from it.
     pub fn fingerprint(&self) -> Fingerprint {
@@ -146,6 +206,24 @@ impl ServerConfig {
         let digits = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
         Fingerprint(digits.collect())
     }
+}
+
+/// Whether a variable or a header of this name is likely to hold a secret.
+fn is_secret(name: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "auth",
+        "key",
+        "token",
+        "secret",
+        "passw",
+        "cookie",
+        "credential",
+        "private",
+    ];
+    // They name sockets and folders.
+    const NONE: [&str; 2] = ["ssh_auth_sock", "xauthority"];
+    let name = name.to_ascii_lowercase();
+    !NONE.contains(&name.as_str()) && WORDS.iter().any(|word| name.contains(word))
 }
 
 /// Tells one configuration of a server from others.

@@ -1,6 +1,8 @@
 //! One connection to a server: requests with timeouts, cancellation and progress.
 
+mod lists;
 mod open;
+mod resources;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,8 +10,7 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, ErrorData, InputRequest,
-    InputRequests, JsonObject, ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
-    ServerPeerInfo,
+    InputRequests, JsonObject, RequestMetaObject, ServerPeerInfo,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use serde_json::{Map, Value, json};
@@ -17,28 +18,26 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::open::{ConnectError, Connected, END_SEEN_WITHIN, connect};
+pub(crate) use self::open::{ConnectError, Connected, END_SEEN_WITHIN, connect, last_words};
 use crate::asking::Asking;
-use crate::config::{LONGEST_CALL, ServerConfig};
-use crate::handler::{CallGuard, Calls, Handler, Progress};
+use crate::calls::{CallGuard, Calls, Progress};
+use crate::config::LONGEST_CALL;
+use crate::handler::Handler;
 use crate::http::Refused;
 use crate::port::CallRef;
-use crate::prompts::{ServerPrompt, read_list};
-use crate::result::CallResult;
 use crate::tap::Tap;
 use crate::task::{Called, LONGEST_TASK};
-use crate::tools::{MOST_TOOLS, ServerTool, TaskSupport, ToolKind, read_page, resource_tools};
+use crate::tools::TaskSupport;
 
 /// How often a server may ask for more input before it answers a call.
 pub(crate) const MOST_ROUNDS: usize = 10;
-/// The most pages of a list.
-const MOST_PAGES: usize = 100;
-/// The longest text about a tool that is left out.
-const LONGEST_PROBLEM: usize = 500;
+/// How many things it may ask for at once.
+const MOST_ASKED: usize = 16;
 /// How long telling a server that a request is cancelled may take.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A call of a tool.
+#[derive(Clone)]
 pub struct Call {
     /// The name of the tool on its server.
     pub tool: String,
@@ -64,6 +63,9 @@ pub enum CallError {
     Timeout(Duration),
     #[error("{message} (error {code})")]
     Refused { code: i32, message: String },
+    /// The request never left, so that it can be sent on another connection.
+    #[error("the connection had ended before the request was sent; nothing was carried out")]
+    NotSent,
     /// It is not known whether the request was carried out.
     #[error("the connection ended before the server answered; what it did until then is unknown")]
     Closed,
@@ -93,6 +95,8 @@ pub(crate) struct Connection {
     pub(super) asking: Asking,
     /// What the server said about itself.
     pub(super) greeting: Value,
+    /// Cancelled when the connection has ended.
+    pub(super) closed: CancellationToken,
 }
 
 /// How a request is sent.
@@ -101,6 +105,17 @@ struct Order<'a> {
     meta: Option<Map<String, Value>>,
     progress: Option<&'a mpsc::Sender<Progress>>,
     cancel: &'a CancellationToken,
+}
+
+impl<'a> Order<'a> {
+    fn plain(timeout: Duration, cancel: &'a CancellationToken) -> Self {
+        Self {
+            timeout,
+            meta: None,
+            progress: None,
+            cancel,
+        }
+    }
 }
 
 impl Connection {
@@ -112,6 +127,21 @@ impl Connection {
     /// Returns what the server told models about its use.
     pub(crate) fn instructions(&self) -> Option<String> {
         self.info()?.instructions.clone()
+    }
+
+    /// Returns whether the connection has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_cancelled()
+    }
+
+    /// Waits until the connection has ended.
+    pub(crate) async fn ended(&self) {
+        self.closed.cancelled().await;
+    }
+
+    /// Waits until nothing is asked of the server.
+    pub(crate) async fn rest(&self) {
+        self.calls.rest().await;
     }
 
     /// Returns since when nothing is asked of the server; `None` if something is.
@@ -127,95 +157,16 @@ impl Connection {
         at.is_some_and(|value| !value.is_null())
     }
 
-    /// Asks for all tools. Returns those that can be used, and what is wrong with others.
-    pub(crate) async fn list_tools(
-        &self,
-        config: &ServerConfig,
-    ) -> Result<(Vec<ServerTool>, Vec<String>), CallError> {
-        let (mut tools, mut problems) = self.list_called(config).await?;
-        if self.can("resources") {
-            let known = |tool: &ServerTool| config.tools.lets_through(&tool.name);
-            tools.extend(resource_tools().into_iter().filter(known));
-        }
-        for problem in &mut problems {
-            *problem = problem.chars().take(LONGEST_PROBLEM).collect();
-        }
-        Ok((tools, problems))
-    }
-
-    /// Asks for the prompts. A server whose prompts cannot be listed has none.
-    pub(crate) async fn list_prompts(&self, config: &ServerConfig) -> Vec<ServerPrompt> {
-        if !self.can("prompts") {
-            return Vec::new();
-        }
-        let listed = self.request_by_name("prompts/list", json!({}), config.startup_timeout);
-        match listed.await {
-            Ok(listed) => read_list(&listed),
-            Err(error) => {
-                self.handler
-                    .log
-                    .add(&format!("its prompts could not be listed: {error}"));
-                Vec::new()
-            }
-        }
-    }
-
-    async fn list_called(
-        &self,
-        config: &ServerConfig,
-    ) -> Result<(Vec<ServerTool>, Vec<String>), CallError> {
-        let (mut tools, mut problems) = (Vec::new(), Vec::new());
-        if !self.can("tools") {
-            return Ok((tools, problems));
-        }
-        let mut cursor = None;
-        for _ in 0..MOST_PAGES {
-            let params = PaginatedRequestParams::default().with_cursor(cursor);
-            let request = ListToolsRequest {
-                params: Some(params),
-                ..ListToolsRequest::default()
-            };
-            let request = ClientRequest::ListToolsRequest(request);
-            let page = self.request(request, config.startup_timeout).await?;
-            let page = read_page(&page, &config.tools).map_err(CallError::Unreadable)?;
-            problems.extend(page.problems);
-            for tool in page.tools {
-                if tools.iter().any(|it: &ServerTool| it.name == tool.name) {
-                    problems.push(format!(
-                        "`{}` is listed twice; the first one counts",
-                        tool.name
-                    ));
-                } else {
-                    tools.push(tool);
-                }
-            }
-            cursor = page.next;
-            if tools.len() > MOST_TOOLS {
-                tools.truncate(MOST_TOOLS);
-                problems.push(format!("only the first {MOST_TOOLS} tools are used"));
-                break;
-            }
-            if cursor.is_none() {
-                break;
-            }
-        }
-        Ok((tools, problems))
-    }
-
     /// Sends a request that nobody cancels, and returns its result as the server sent it.
     pub(crate) async fn request(
         &self,
         request: ClientRequest,
         timeout: Duration,
     ) -> Result<Value, CallError> {
-        let order = Order {
-            timeout,
-            meta: None,
-            progress: None,
-            cancel: &CancellationToken::new(),
-        };
         let mut guard = self.calls.begin(CallRef::default());
-        self.exchange(request, &mut guard, &order).await
+        let cancel = CancellationToken::new();
+        self.exchange(request, &mut guard, &Order::plain(timeout, &cancel))
+            .await
     }
 
     /// Sends a request by its method.
@@ -225,9 +176,7 @@ impl Connection {
         params: Value,
         timeout: Duration,
     ) -> Result<Value, CallError> {
-        let request = CustomRequest::new(method, Some(params));
-        self.request(ClientRequest::CustomRequest(request), timeout)
-            .await
+        self.request(request_of(method, params), timeout).await
     }
 
     /// Calls a tool, and answers what the server asks for meanwhile. The call may go on as a task.
@@ -241,13 +190,18 @@ impl Connection {
             progress: call.progress.as_ref(),
             cancel: &call.cancel,
         };
-        for _ in 0..MOST_ROUNDS {
+        for round in 0..MOST_ROUNDS {
             let request = if wants_task {
                 task_request(&params)?
             } else {
                 ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()))
             };
-            let result = self.exchange(request, &mut guard, &order).await?;
+            let result = self.exchange(request, &mut guard, &order).await;
+            let result = result.map_err(|error| match error {
+                // The server has begun with the call in the round before.
+                CallError::NotSent if round > 0 => CallError::Closed,
+                error => error,
+            })?;
             if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
                 return self.called(&result, guard);
             }
@@ -265,51 +219,15 @@ impl Connection {
         Err(CallError::Unreadable(why))
     }
 
-    /// Lists the resources of the server and their templates, or reads one.
-    pub(crate) async fn use_resources(
-        &self,
-        kind: ToolKind,
-        call: Call,
-    ) -> Result<CallResult, CallError> {
-        let _guard = self.calls.begin(call.label.clone());
-        let argument = |name: &str| call.arguments.get(name).cloned();
-        let asked = async {
-            match kind {
-                ToolKind::ReadResource => {
-                    let params = json!({"uri": argument("uri")});
-                    let read = self.request_by_name("resources/read", params, call.timeout);
-                    Ok(CallResult::read_resource(&read.await?))
-                }
-                ToolKind::Call | ToolKind::ListResources => {
-                    let params = match argument("cursor") {
-                        Some(cursor) => json!({"cursor": cursor}),
-                        None => json!({}),
-                    };
-                    let listed = self.request_by_name("resources/list", params, call.timeout);
-                    let mut listed = listed.await?;
-                    // Not every server has templates.
-                    let templates = "resources/templates/list";
-                    let templates = self.request_by_name(templates, json!({}), call.timeout);
-                    if let (Some(listed), Ok(templates)) = (listed.as_object_mut(), templates.await)
-                        && let Some(templates) = templates.get("resourceTemplates")
-                    {
-                        listed.insert("resourceTemplates".to_owned(), templates.clone());
-                    }
-                    Ok(CallResult::of_text(listed.to_string()))
-                }
-            }
-        };
-        tokio::select! {
-            asked = asked => asked,
-            () = call.cancel.cancelled() => Err(CallError::Cancelled),
-        }
-    }
-
     /// Answers what a server wants to know before it goes on with a call.
     pub(crate) async fn answers(
         &self,
         asked: InputRequests,
     ) -> Result<BTreeMap<String, Value>, CallError> {
+        if asked.len() > MOST_ASKED {
+            let why = format!("it asked for more than {MOST_ASKED} things at once");
+            return Err(CallError::Unreadable(why));
+        }
         let mut answers = BTreeMap::new();
         for (key, request) in asked {
             let answer = match request {
@@ -345,9 +263,12 @@ impl Connection {
         }
         let sent = self.peer.send_request_with_option(request, options);
         let sent = tokio::time::timeout(order.timeout, sent).await;
-        let mut handle = sent
-            .map_err(|_| CallError::Timeout(order.timeout))?
-            .map_err(|error| self.failure(error))?;
+        let sent = sent.map_err(|_| CallError::Timeout(order.timeout))?;
+        let mut handle = sent.map_err(|error| match error {
+            ServiceError::TransportClosed => CallError::NotSent,
+            error => self.failure(error),
+        })?;
+        let _forgotten = self.tap.guard(&handle.id);
         let mut reports = guard.listen(handle.progress_token.clone());
         let end = Instant::now() + LONGEST_CALL;
         let mut due = Instant::now() + order.timeout;
@@ -355,8 +276,11 @@ impl Connection {
             tokio::select! {
                 response = &mut handle.rx => {
                     let raw = self.tap.take(&handle.id);
-                    let response = response.map_err(|_| CallError::Closed)?;
-                    let response = response.map_err(|error| self.failure(error))?;
+                    let response = response.unwrap_or(Err(ServiceError::TransportClosed));
+                    let response = response.map_err(|error| match self.failure(error) {
+                        CallError::Closed if !self.tap.may_have_left(&handle.id) => CallError::NotSent,
+                        failure => failure,
+                    })?;
                     return raw
                         .map_or_else(|| serde_json::to_value(&response), Ok)
                         .map_err(|error| CallError::Unreadable(error.to_string()));
@@ -387,7 +311,6 @@ impl Connection {
 
     /// Tells the server that nobody waits for a request any more.
     async fn cancel(&self, handle: RequestHandle<RoleClient>, why: &str) {
-        self.tap.take(&handle.id);
         let told = handle.cancel(Some(why.to_owned()));
         if let Ok(Err(error)) = tokio::time::timeout(CANCELLED_WITHIN, told).await {
             tracing::debug!(%error, "a server could not be told that a request is cancelled");
@@ -413,6 +336,11 @@ impl Connection {
             other => CallError::Unreadable(other.to_string()),
         }
     }
+}
+
+/// Returns a request by its method, whose result is not decoded.
+fn request_of(method: &str, params: Value) -> ClientRequest {
+    ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
 }
 
 /// Returns the request for a call as a task, which the library does not know.

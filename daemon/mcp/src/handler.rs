@@ -3,7 +3,6 @@
 // Sampling, roots and logging belong to the older generation of the protocol, which is still spoken.
 #![expect(deprecated, reason = "servers of the older generation use them")]
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -11,47 +10,26 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomNotification,
     ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, ListRootsResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
-    ResourceUpdatedNotificationParam, TaskStatusNotificationParams,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ResourceUpdatedNotificationParam,
+    TaskStatusNotificationParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Value, json};
-use tokio::sync::{Notify, mpsc};
-use tokio::time::Instant;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::asking::Asking;
+use crate::calls::{Calls, Progress};
 use crate::log::ServerLog;
-use crate::port::{CallRef, Elicitation, ElicitationAnswer, HostSession, ServerNews};
+use crate::port::{Elicitation, ElicitationAnswer, HostSession, ServerNews};
+use crate::pushed::{self, PushLimit, PushedMessage};
 
-/// The most reports of progress that wait for a call; further ones are dropped.
-const MOST_PROGRESS: usize = 16;
-/// The most reports of progress that came before anybody knew their call.
-const MOST_UNCLAIMED: usize = 32;
 /// The longest text that a log line or a report of progress may have.
 const LONGEST_TEXT: usize = 2_000;
-
-/// How far a call is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    pub done: f64,
-    pub total: Option<f64>,
-    pub message: Option<String>,
-}
-
-impl Progress {
-    /// Returns the report in one line.
-    pub fn text(&self) -> String {
-        let amount = match self.total {
-            Some(total) => format!("{}/{total}", self.done),
-            None => self.done.to_string(),
-        };
-        match &self.message {
-            Some(message) => format!("{message} ({amount})"),
-            None => amount,
-        }
-    }
-}
+/// The most questions of a server that are open at a time, the longest text of one, and the largest form.
+const MOST_QUESTIONS: usize = 8;
+const LONGEST_QUESTION: usize = 8_000;
+const LARGEST_FORM: usize = 64 * 1024;
 
 /// Answers the server of one connection.
 pub(crate) struct Handler {
@@ -66,123 +44,9 @@ pub(crate) struct Handler {
     pub(crate) lists_changed: Arc<Notify>,
     /// Woken when the server says something about a task.
     pub(crate) tasks_changed: Notify,
-}
-
-/// The calls that run on a connection.
-#[derive(Default)]
-pub(crate) struct Calls {
-    inner: Mutex<Running>,
-}
-
-#[derive(Default)]
-struct Running {
-    sinks: HashMap<ProgressToken, mpsc::Sender<Progress>>,
-    unclaimed: VecDeque<(ProgressToken, Progress)>,
-    /// What the calls belong to, each with a number of its own, and what is cancelled with each.
-    labels: HashMap<u64, (CallRef, CancellationToken)>,
-    next: u64,
-    /// When the last call began or ended.
-    used: Option<Instant>,
-}
-
-/// Takes the reports of progress of one call, as long as it lives.
-pub(crate) struct CallGuard {
-    calls: Arc<Calls>,
-    number: u64,
-    token: Option<ProgressToken>,
-}
-
-impl Calls {
-    /// Notes that a call begins.
-    pub(crate) fn begin(self: &Arc<Self>, label: CallRef) -> CallGuard {
-        let mut running = self.inner.lock();
-        running.next += 1;
-        running.used = Some(Instant::now());
-        let number = running.next;
-        running
-            .labels
-            .insert(number, (label, CancellationToken::new()));
-        CallGuard {
-            calls: self.clone(),
-            number,
-            token: None,
-        }
-    }
-
-    /// Returns since when no call runs; `None` if one does.
-    pub(crate) fn rests_since(&self) -> Option<Instant> {
-        let running = self.inner.lock();
-        if running.labels.is_empty() {
-            running.used
-        } else {
-            None
-        }
-    }
-
-    /// Returns the call that a question of the server belongs to, the only one that runs, and what is
-    /// cancelled when it ends.
-    fn asker(&self) -> (CallRef, CancellationToken) {
-        let running = self.inner.lock();
-        let mut labels = running.labels.values();
-        match (labels.next(), labels.next()) {
-            (Some(only), None) => only.clone(),
-            _ => (CallRef::default(), CancellationToken::new()),
-        }
-    }
-
-    fn progress(&self, token: ProgressToken, progress: Progress) {
-        let mut running = self.inner.lock();
-        if let Some(sink) = running.sinks.get(&token) {
-            // A report that does not fit is dropped: the next one says more.
-            sink.try_send(progress).ok();
-            return;
-        }
-        if running.unclaimed.len() >= MOST_UNCLAIMED {
-            running.unclaimed.pop_front();
-        }
-        running.unclaimed.push_back((token, progress));
-    }
-}
-
-impl CallGuard {
-    /// Returns the reports of progress with this token, also those that have come already.
-    pub(crate) fn listen(&mut self, token: ProgressToken) -> mpsc::Receiver<Progress> {
-        let (sink, reports) = mpsc::channel(MOST_PROGRESS);
-        let mut running = self.calls.inner.lock();
-        running.unclaimed.retain(|(of, progress)| {
-            let is_ours = *of == token;
-            if is_ours {
-                sink.try_send(progress.clone()).ok();
-            }
-            !is_ours
-        });
-        running.sinks.insert(token.clone(), sink);
-        drop(running);
-        self.token = Some(token);
-        reports
-    }
-}
-
-impl CallGuard {
-    /// Returns the further reports of progress of a call that goes on after its answer; `None` if it was
-    /// never listened to.
-    pub(crate) fn listen_again(&mut self) -> Option<mpsc::Receiver<Progress>> {
-        let token = self.token.clone()?;
-        Some(self.listen(token))
-    }
-}
-
-impl Drop for CallGuard {
-    fn drop(&mut self) {
-        let mut running = self.calls.inner.lock();
-        if let Some((_, ended)) = running.labels.remove(&self.number) {
-            ended.cancel();
-        }
-        running.used = Some(Instant::now());
-        if let Some(token) = &self.token {
-            running.sinks.remove(token);
-        }
-    }
+    /// Whether the server may push messages.
+    pub(crate) may_push: bool,
+    pub(crate) push_limit: Mutex<PushLimit>,
 }
 
 fn short(text: &str) -> String {
@@ -213,6 +77,10 @@ impl Handler {
             },
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
+        if let Err(why) = self.check_question(&asked) {
+            self.log.add(&format!("a question was declined: {why}"));
+            return ElicitResult::new(ElicitationAction::Decline);
+        }
         let form = match &asked {
             Elicitation::Form { schema, .. } => Some(schema.clone()),
             Elicitation::Url { .. } => None,
@@ -239,6 +107,24 @@ impl Handler {
             ElicitationAnswer::Declined => ElicitResult::new(ElicitationAction::Decline),
             ElicitationAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
         }
+    }
+
+    /// Refuses a question that nobody can be expected to answer.
+    fn check_question(&self, asked: &Elicitation) -> Result<(), String> {
+        let (message, form) = match asked {
+            Elicitation::Form { message, schema } => (message, schema.to_string().len()),
+            Elicitation::Url { message, url, .. } => (message, url.len()),
+        };
+        if message.chars().count() > LONGEST_QUESTION {
+            return Err(format!("it has more than {LONGEST_QUESTION} letters"));
+        }
+        if form > LARGEST_FORM {
+            return Err(format!("its form has more than {LARGEST_FORM} bytes"));
+        }
+        if self.asking.open() >= MOST_QUESTIONS {
+            return Err(format!("{MOST_QUESTIONS} questions are open already"));
+        }
+        Ok(())
     }
 
     /// Lets the model of the session answer for the server.
@@ -271,6 +157,18 @@ impl Handler {
         });
         let roots: Vec<Value> = roots.collect();
         serde_json::from_value(json!({"roots": roots})).unwrap_or_default()
+    }
+
+    /// Takes a message that the server pushes, if it may.
+    fn pushed(&self, params: Option<&Value>) {
+        let refused = match PushedMessage::read(params) {
+            _ if !self.may_push => "its entry does not say `\"push\": true`",
+            Err(why) => why,
+            Ok(_) if !self.push_limit.lock().take() => "it pushes too many",
+            Ok(message) => return self.tell(ServerNews::Pushed(Box::new(message))),
+        };
+        // A server that never stops fills its own log only.
+        self.log.add(&format!("a message was dropped: {refused}"));
     }
 
     fn tell(&self, news: ServerNews) {
@@ -376,7 +274,6 @@ impl ClientHandler for Handler {
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.lists_changed.notify_one();
-        self.tell(ServerNews::PromptsChanged);
     }
 
     async fn on_task_status(
@@ -393,6 +290,9 @@ impl ClientHandler for Handler {
         notification: CustomNotification,
         _context: NotificationContext<RoleClient>,
     ) {
+        if notification.method == pushed::METHOD {
+            self.pushed(notification.params.as_ref());
+        }
         // The status of a task in the older dialect.
         if notification.method == "notifications/tasks/status" {
             self.tasks_changed.notify_waiters();
@@ -456,33 +356,6 @@ mod tests {
         assert_eq!(config.client_info.name, "loopd");
         assert!(config.capabilities.elicitation.is_some());
         assert!(config.capabilities.supports_tasks());
-    }
-
-    #[test]
-    fn progress_that_comes_before_its_call_is_known_is_not_lost() {
-        let calls = Arc::new(Calls::default());
-        let token = || ProgressToken(rmcp::model::NumberOrString::Number(7));
-        let progress = |done| Progress {
-            done,
-            total: Some(4.0),
-            message: Some("counting".to_owned()),
-        };
-        calls.progress(token(), progress(1.0));
-        let mut call = calls.begin(CallRef(Some("call".to_owned())));
-        let mut reports = call.listen(token());
-        calls.progress(token(), progress(2.5));
-        assert_eq!(reports.try_recv(), Ok(progress(1.0)));
-        let second = reports.try_recv();
-        assert_eq!(
-            second.map(|it| it.text()),
-            Ok("counting (2.5/4)".to_owned())
-        );
-        assert_eq!(calls.asker().0, CallRef(Some("call".to_owned())));
-        let ended = calls.asker().1;
-        drop(call);
-        assert!(calls.rests_since().is_some());
-        assert_eq!(calls.asker().0, CallRef(None));
-        assert!(ended.is_cancelled());
     }
 
     #[test]

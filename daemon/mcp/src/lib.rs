@@ -6,6 +6,7 @@
 
 mod asking;
 mod cache;
+mod calls;
 pub mod config;
 mod connection;
 mod handler;
@@ -16,6 +17,7 @@ pub mod naming;
 pub mod oauth;
 pub mod port;
 mod prompts;
+mod pushed;
 mod result;
 mod server;
 mod shared;
@@ -25,11 +27,12 @@ mod task;
 mod tools;
 
 pub use cache::ToolCache;
+pub use calls::Progress;
 pub use connection::{Call, CallError};
-pub use handler::Progress;
 pub use host::{Host, OfferedTool, offered};
 pub use log::ServerLog;
 pub use prompts::{PromptArgument, ServerPrompt, prompt_text};
+pub use pushed::PushedMessage;
 pub use result::{Binary, CallResult};
 pub use server::{Server, ServerStatus, StatusReport};
 pub use shared::SharedServers;

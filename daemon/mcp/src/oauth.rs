@@ -7,19 +7,25 @@
 //! [`HttpPort`]: crate::port::HttpPort
 
 mod address;
+mod assertion;
 mod challenge;
 mod client;
 mod discover;
 mod login;
+mod program;
 mod token;
 mod web;
 
+pub use self::address::checked as checked_address;
 pub use self::challenge::Challenge;
 pub use self::client::{Client, ClientAuth, ClientOrigin};
-pub use self::login::{
-    Callback, Login, LoginRequest, PendingLogin, begin, log_in_as_program, renew,
-};
+pub use self::login::{Callback, Login, LoginRequest, PendingLogin, begin, renew};
+pub use self::program::log_in_as_program;
 pub use self::token::Tokens;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ring::rand::{SecureRandom, SystemRandom};
 
 /// Why a login or a new token could not be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,4 +47,13 @@ fn said(why: &str) -> String {
     } else {
         format!(" ({why})")
     }
+}
+
+/// Returns 256 random bits as text.
+fn random() -> Result<String, OauthError> {
+    let mut bytes = [0_u8; 32];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| OauthError::Passing("the system gives no random numbers".to_owned()))?;
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
 }

@@ -13,6 +13,8 @@ use futures::stream::BoxStream;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::pushed::PushedMessage;
+
 /// A program to start. It is started as it is named here, never through a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramSpec {
@@ -159,11 +161,15 @@ pub enum ElicitationAnswer {
 pub enum ServerNews {
     /// Its status, its tools or its error are others than before.
     Status,
+    /// It cannot be used, and why. It may be started again at once.
+    Failed(String),
     ToolsChanged,
     PromptsChanged,
     ResourcesChanged,
     /// A resource that somebody subscribed to has changed.
     ResourceUpdated(String),
+    /// It pushes a message, which its entry allows.
+    Pushed(Box<PushedMessage>),
     /// A line of its log.
     Log {
         level: String,

@@ -4,7 +4,7 @@ use loopd_proto::visible::visible;
 use serde_json::{Map, Value};
 
 /// The most prompts of one server, and the most arguments of one prompt.
-const MOST_PROMPTS: usize = 500;
+pub(crate) const MOST_PROMPTS: usize = 500;
 const MOST_ARGUMENTS: usize = 50;
 const LONGEST_TEXT: usize = 1_000;
 

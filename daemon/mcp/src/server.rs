@@ -4,6 +4,7 @@
 //! again after a crash, and ends it; it begins with the first start.
 
 mod life;
+mod lists;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,8 @@ use crate::tools::{ServerTool, ToolKind};
 const WAIT_BEYOND_START: Duration = Duration::from_secs(5);
 /// The most orders that wait for the task of a server.
 const MOST_ORDERS: usize = 16;
+/// How many connections are tried for a request that never left.
+const MOST_TRIES: usize = 3;
 
 /// The status of a server, as clients are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,8 +237,11 @@ impl Server {
             });
         }
         if let Some(task) = task.as_ref() {
-            // If so many wait, one of them says the same.
-            task.orders.try_send(order).ok();
+            let is_repeated = matches!(order, Control::Start | Control::Forgotten(_));
+            // If so many wait, one of them says the same. The other places are for a stop or a restart.
+            if !is_repeated || task.orders.capacity() > MOST_ORDERS / 2 {
+                task.orders.try_send(order).ok();
+            }
         }
     }
 
@@ -285,7 +291,9 @@ impl Server {
                 (known.phase.clone(), known.attempt)
             };
             match (phase, asked_at) {
-                (Phase::Connected(connection), _) => return Ok(connection),
+                (Phase::Connected(connection), _) if !connection.is_closed() => {
+                    return Ok(connection);
+                }
                 (Phase::Stopped, _) => {
                     let why = "it was stopped; start it again first".to_owned();
                     return Err(CallError::NotConnected(why));
@@ -299,7 +307,10 @@ impl Server {
                     self.order(Control::Start);
                 }
                 (Phase::Starting, None) => asked_at = Some(attempt.saturating_sub(1)),
-                (Phase::Idle | Phase::Starting | Phase::Failed { .. }, Some(_)) => {}
+                // A connection that has just ended is told by the task of the server, and so is what comes of
+                // a start.
+                (Phase::Connected(_), _)
+                | (Phase::Idle | Phase::Starting | Phase::Failed { .. }, Some(_)) => {}
             }
             if known.changed().await.is_err() {
                 return Err(CallError::Closed);
@@ -309,26 +320,44 @@ impl Server {
 
     /// Calls a tool. Starts the server first if needed. The call may go on as a task.
     pub async fn call(self: &Arc<Self>, call: Call) -> Result<Called, CallError> {
-        let connection = tokio::select! {
-            connection = self.connection() => connection?,
-            () = call.cancel.cancelled() => return Err(CallError::Cancelled),
-        };
-        let called = match self.kind_of(&call.tool) {
-            ToolKind::Call => connection.call(call).await,
-            kind => connection
-                .use_resources(kind, call)
-                .await
-                .map(Called::Result),
-        };
-        if matches!(called, Err(CallError::Forgotten)) {
-            self.connect_anew();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let connection = tokio::select! {
+                connection = self.connection() => connection?,
+                () = call.cancel.cancelled() => return Err(CallError::Cancelled),
+            };
+            let called = match self.kind_of(&call.tool) {
+                ToolKind::Call => connection.call(call.clone()).await,
+                kind => connection
+                    .use_resources(kind, &call)
+                    .await
+                    .map(Called::Result),
+            };
+            match called {
+                Err(CallError::NotSent) if tries < MOST_TRIES => connection.ended().await,
+                Err(CallError::Forgotten) => {
+                    self.connect_anew(&connection);
+                    return Err(CallError::Forgotten);
+                }
+                called => return called,
+            }
         }
-        called
     }
 
-    /// Lets the server be greeted again, which has forgotten the connection.
-    pub(crate) fn connect_anew(self: &Arc<Self>) {
-        self.order(Control::Forgotten);
+    /// Lets the server be greeted again, which has forgotten this connection.
+    pub(crate) fn connect_anew(self: &Arc<Self>, forgotten: &Arc<Connection>) {
+        let attempt = {
+            let known = self.known.borrow();
+            let Phase::Connected(connection) = &known.phase else {
+                return;
+            };
+            // Others were told the same, and there is a newer connection already.
+            Arc::ptr_eq(connection, forgotten).then_some(known.attempt)
+        };
+        if let Some(attempt) = attempt {
+            self.order(Control::Forgotten(attempt));
+        }
     }
 
     fn kind_of(&self, tool: &str) -> ToolKind {

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
+use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::log::ServerLog;
 use crate::tap::Tap;
@@ -23,6 +24,8 @@ const LONGEST_LINE: usize = 16 * 1024 * 1024;
 const KEPT_CAPACITY: usize = 64 * 1024;
 /// How long a program may take to read a message.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
+/// How many answers may wait to be written. A program that asks and does not read is not read either.
+const MOST_ANSWERS: usize = 64;
 
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
@@ -34,6 +37,8 @@ pub(crate) struct StdioTransport {
     /// Whether the rest of a line that was too long is being skipped.
     skips: bool,
     write: Arc<Mutex<Option<Writer>>>,
+    /// The places for answers that wait to be written.
+    answers: Arc<Semaphore>,
     tap: Arc<Tap>,
     log: ServerLog,
 }
@@ -50,6 +55,7 @@ impl StdioTransport {
             line: Vec::new(),
             skips: false,
             write: Arc::new(Mutex::new(Some(input))),
+            answers: Arc::new(Semaphore::new(MOST_ANSWERS)),
             tap,
             log,
         }
@@ -96,7 +102,11 @@ impl Transport<RoleClient> for StdioTransport {
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         self.tap.sent(&item);
         let write = self.write.clone();
+        let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        // Those beyond the last place are on their way already; nothing more is read meanwhile.
+        let place = is_answer.then(|| self.answers.clone().try_acquire_owned().ok());
         async move {
+            let _place = place;
             let mut message = serde_json::to_vec(&item)?;
             message.push(b'\n');
             let mut slot = write.lock().await;
@@ -127,6 +137,8 @@ impl Transport<RoleClient> for StdioTransport {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            // A semaphore that is never closed gives a permit when there is one.
+            drop(self.answers.acquire().await);
             match self.next_line().await {
                 Ok(true) => {}
                 Ok(false) => return None,

@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::calls::{CallGuard, Progress};
 use crate::config::LONGEST_CALL;
 use crate::connection::{CallError, Connection, MOST_ROUNDS};
-use crate::handler::{CallGuard, Progress};
 use crate::port::CallRef;
 use crate::result::CallResult;
 use crate::server::Server;
@@ -290,6 +290,7 @@ impl Server {
             match connection.watch_task(&task, &mut guard).await {
                 Err(
                     error @ (CallError::Closed
+                    | CallError::NotSent
                     | CallError::NotConnected(_)
                     | CallError::Forgotten
                     | CallError::Timeout(ANSWERED_WITHIN)),
@@ -299,7 +300,7 @@ impl Server {
                     }
                     drop(guard);
                     if error == CallError::Forgotten {
-                        self.connect_anew();
+                        self.connect_anew(&connection);
                     }
                     wait(&mut losses, &task.cancel).await;
                 }

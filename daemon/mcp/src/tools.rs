@@ -1,5 +1,7 @@
 //! The tools of a server, as its list says. One tool that cannot be used does not affect the others.
 
+mod headers;
+
 use loopd_proto::visible::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -8,6 +10,9 @@ use crate::config::ToolFilter;
 
 /// The most tools of one server.
 pub(crate) const MOST_TOOLS: usize = 1_000;
+/// The most bytes that the definitions of all tools of one server may have: models read them with each
+/// request.
+pub(crate) const LARGEST_TOOLS: usize = 512 * 1024;
 /// The longest description; the rest is left out.
 const LONGEST_DESCRIPTION: usize = 8_000;
 /// The largest schema of arguments, in bytes of JSON.
@@ -34,6 +39,13 @@ pub struct ServerTool {
     /// What the tool says about its user interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ui: Option<Value>,
+}
+
+impl ServerTool {
+    /// Returns about how many bytes models read of it.
+    pub(crate) fn size(&self) -> usize {
+        self.name.len() + self.description.len() + self.schema.to_string().len()
+    }
 }
 
 /// What a tool does on its server.
@@ -65,20 +77,13 @@ pub(crate) struct ToolPage {
     pub(crate) tools: Vec<ServerTool>,
     /// What is wrong with tools that are left out.
     pub(crate) problems: Vec<String>,
-    pub(crate) next: Option<String>,
 }
 
 /// Reads the result of `tools/list`.
 pub(crate) fn read_page(result: &Value, filter: &ToolFilter) -> Result<ToolPage, String> {
     let listed = result.get("tools").and_then(Value::as_array);
     let listed = listed.ok_or("its list of tools has no member `tools`")?;
-    let mut page = ToolPage {
-        next: result
-            .get("nextCursor")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
-        ..ToolPage::default()
-    };
+    let mut page = ToolPage::default();
     for tool in listed {
         match read_tool(tool) {
             Ok(tool) if filter.lets_through(&tool.name) => page.tools.push(tool),
@@ -98,7 +103,10 @@ fn read_tool(tool: &Value) -> Result<ServerTool, String> {
     }
     let schema = match tool.get("inputSchema") {
         None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
-        Some(Value::Object(schema)) => Value::Object(with_type(schema.clone())),
+        Some(Value::Object(schema)) => {
+            headers::check(schema).map_err(|why| format!("`{name}` is left out: {why}"))?;
+            Value::Object(with_type(schema.clone()))
+        }
         Some(_) => {
             return Err(format!(
                 "`{name}` is left out: its inputSchema is no object"
@@ -187,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_bad_tool_is_left_out_and_the_others_are_there() {
-        let result = json!({"nextCursor": "2", "tools": [
+        let result = json!({"tools": [
             {"name": "good", "description": "says\u{202e}more", "inputSchema": {"required": ["a"]},
              "annotations": {"readOnlyHint": true, "title": "Good"},
              "execution": {"taskSupport": "required"}},
@@ -202,7 +210,6 @@ mod tests {
             exclude: vec!["off".to_owned()],
         };
         let page = read_page(&result, &filter).expect("a list");
-        assert_eq!(page.next.as_deref(), Some("2"));
         assert_eq!(page.problems.len(), 3);
         let names: Vec<_> = page.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["good", "bare"]);

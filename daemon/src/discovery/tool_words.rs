@@ -1,5 +1,6 @@
 //! The names of tools in front matter, as people write them.
 
+use loopd_kernel::policy::tool_list::{BUILT_IN, may_name_a_tool};
 use serde::Deserialize;
 
 /// A list of tools: words with commas or spaces between them, or a list.
@@ -20,6 +21,29 @@ impl ToolWords {
             Self::Many(words) => words,
             Self::One(text) => split(&text),
         }
+    }
+}
+
+/// Returns the words that name no built-in tool, under none of its names.
+pub(super) fn unknown(words: &[String]) -> Vec<String> {
+    let unknown = words
+        .iter()
+        .filter(|word| !may_name_a_tool(word, |name| BUILT_IN.contains(&name)));
+    unknown.cloned().collect()
+}
+
+/// Says that names in a list of tools are none of ours; `None` if there are none.
+pub fn not_built_in<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!(
+            "{one} is no built-in tool; it counts only where a client or an MCP server brings it"
+        )),
+        several => Some(format!(
+            "{} are no built-in tools; they count only where a client or an MCP server brings them",
+            several.join(", ")
+        )),
     }
 }
 

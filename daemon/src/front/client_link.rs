@@ -15,13 +15,14 @@ use loopd_proto::params::inference::{RequestChunk, RequestStart};
 use loopd_proto::params::pending::ExitPlanMode;
 use loopd_proto::params::skill::ProvidedSkill;
 use loopd_proto::params::ui::UserInputResponse;
+use loopd_proto::visible::visible;
 use loopd_proto::wire::{
     self, CallError, CloseReason, Closed, LogPlace, Peer, PendingCall, notification,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::client::{
     AskError, Asking, Class, Client, ClientId, Notice, NoticeContent, SectionTexts,
@@ -200,11 +201,6 @@ impl Client for ClientLink {
             hook_type: &'a str,
             input: &'a Value,
         }
-        #[derive(Deserialize)]
-        struct Answer {
-            #[serde(default)]
-            output: Option<Value>,
-        }
         let params = Params {
             session_id: session,
             hook_type: kind,
@@ -213,8 +209,17 @@ impl Client for ClientLink {
         let sent = self.peer.start_request("hooks.invoke", &params);
         async move {
             // A client without a handler of this kind may answer with null.
-            let answer = answer::<Option<Answer>>(sent).await?;
-            Ok(answer.and_then(|answer| answer.output))
+            let members = answer::<Option<Map<String, Value>>>(sent).await?;
+            let mut members = members.unwrap_or_default();
+            let output = members.remove("output");
+            // What stands beside it may be the decision of a guard.
+            match members.keys().next() {
+                None => Ok(output),
+                Some(name) => Err(AskError::Failed(format!(
+                    "its answer has the member `{}` beside `output`; what the hook says belongs into `output`",
+                    visible(name)
+                ))),
+            }
         }
         .boxed()
     }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::context::HookContext;
 use super::handlers::FileHook;
 use super::output::{HookFailure, HookOutput};
-use crate::discovery::hooks::{HookKind, HookPlace, PayloadForm};
+use crate::discovery::hooks::{HookKind, HookOrigin, HookPlace, PayloadForm};
 use loopd_exec::process::{Exit, InputPipe, Io, Lifetime, OwnedProcess, Spawn};
 
 /// The most bytes that a hook may print.
@@ -180,7 +180,9 @@ async fn read(
 
 /// Shows people a progress line; returns whether the line was one.
 fn progress(context: &HookContext, line: &str) -> bool {
+    // A line that says more is an answer, and must not be taken for progress.
     #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Line {
         #[serde(rename = "type")]
         kind: String,
@@ -294,7 +296,13 @@ fn project<'a>(context: &'a HookContext, hook: &'a FileHook) -> &'a Path {
 }
 
 fn folder(context: &HookContext, hook: &FileHook, place: &HookPlace) -> PathBuf {
-    match (&place.cwd, &hook.definition.source.folder) {
+    let source = &hook.definition.source;
+    // Hooks of an app, like those of the user, are about wherever the session works.
+    let trusted = source
+        .folder
+        .as_ref()
+        .filter(|_| source.origin != HookOrigin::App);
+    match (&place.cwd, trusted) {
         (Some(folder), _) => project(context, hook).join(folder),
         (None, Some(trusted)) => trusted.clone(),
         (None, None) => PathBuf::from(&context.cwd),

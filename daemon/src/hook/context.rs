@@ -16,21 +16,20 @@ use tokio_util::sync::CancellationToken;
 use super::background::BackgroundHandle;
 use super::command::{self, HookCommand};
 use super::file_watch::{FileWatch, FilesChanged};
+use super::handler_name::{HandlerId, HandlerName};
 use super::handlers::{FileHook, HookClient, Hooks};
 use super::http;
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
-use crate::client::{AskError, ClientId};
-use crate::discovery::hooks::{
-    HookAction, HookKind, HookOrigin, MatchSubject, OnFailure, PayloadForm,
-};
+use super::vocabulary::{OddMember, odd_members};
+use crate::client::AskError;
+use crate::discovery::hooks::{HookAction, HookKind, HookOrigin, MatchSubject, PayloadForm};
 use crate::launch::Launch;
 use crate::mcp::McpCell;
 use crate::publish::{Audience, say};
 use crate::redaction::Redaction;
 use crate::services::Services;
-use crate::trust::{self, shell_word};
 use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::tool_call::McpToolRef;
 
@@ -82,6 +81,8 @@ pub struct HookOutcome {
     pub(super) handler: Option<HandlerId>,
     pub(super) result: Result<HookOutput, HookFailure>,
     end: HookEnd,
+    /// The hook, if it is one of a file.
+    hook: Option<Arc<FileHook>>,
 }
 
 impl HookOutcome {
@@ -94,95 +95,27 @@ impl HookOutcome {
     }
 }
 
-/// One client's hooks, or one hook of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HandlerId {
-    Client(ClientId),
-    /// The place of the hook in memory.
-    File(usize),
-}
-
-impl HandlerId {
-    fn of(hook: &Arc<FileHook>) -> Self {
-        Self::File(Arc::as_ptr(hook).addr())
-    }
-}
-
-/// Which hook said something.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum HandlerName {
-    Client,
-    File {
-        name: String,
-        on_failure: Option<OnFailure>,
-    },
-    /// A hook of the user's own files that nobody has accepted yet.
-    OwnNew {
-        name: String,
-        on_failure: Option<OnFailure>,
-    },
-    /// A hook of a file that is not what its folder was trusted with.
-    Changed {
-        name: String,
-        folder: PathBuf,
-    },
-    /// A hook of the user's own files that is not what it was.
-    OwnChanged {
-        name: String,
-    },
-}
-
-impl HandlerName {
-    /// Names the hook for people.
-    pub(super) fn shown(&self) -> &str {
-        match self {
-            Self::Client => "a client's hook",
-            Self::File { name, .. }
-            | Self::OwnNew { name, .. }
-            | Self::Changed { name, .. }
-            | Self::OwnChanged { name } => name,
-        }
-    }
-
-    /// Returns how people can let the session go on when the hook fails.
-    pub(super) fn way_out(&self) -> String {
-        let way_out = match self {
-            Self::Client => {
-                "Mend the app that answers it, or raise `client_timeout` in the section [hooks] of \
-                 config.toml if it is too slow"
-            }
-            Self::File { .. } | Self::OwnNew { .. } => {
-                "Mend the hook, or set `\"onFailure\": \"continue\"` in it to let calls go on when it \
-                 fails"
-            }
-            Self::Changed { folder, .. } => {
-                return format!(
-                    "To look and to trust the folder as it is now: loop trust {}",
-                    shell_word(folder)
-                );
-            }
-            Self::OwnChanged { .. } => {
-                return format!("If this is how you want it: {}", trust::ACCEPT);
-            }
-        };
-        way_out.to_owned()
-    }
-
-    pub(super) fn goes_on(&self) -> bool {
-        match self {
-            Self::Client | Self::Changed { .. } | Self::OwnChanged { .. } => false,
-            Self::File { on_failure, .. } | Self::OwnNew { on_failure, .. } => {
-                *on_failure == Some(OnFailure::Continue)
-            }
-        }
-    }
-}
-
 impl HookContext {
     /// Asks all hooks of the event, those of whoever owns the machine first, then clients, then the
     /// others. The order of the answers is the order of the hooks.
     pub async fn dispatch(&self, input: &HookInput) -> Vec<HookOutcome> {
-        self.dispatch_except(None, input).await
+        let outcomes = self.dispatch_except(None, input).await;
+        for outcome in &outcomes {
+            self.tell_odd(input.kind, outcome);
+        }
+        outcomes
+    }
+
+    /// Tells people what an answer says that does not do what it seems to ask for.
+    pub(super) fn tell_odd(&self, kind: HookKind, outcome: &HookOutcome) {
+        let odd = outcome.result.iter().flat_map(|output| &output.odd);
+        for odd in odd.map(OddMember::told) {
+            let hook = outcome.hook.as_ref();
+            if hook.is_none_or(|hook| hook.is_news(&odd)) {
+                let hook = outcome.source.with_kind(kind);
+                self.warn("hook_answer", format!("The {hook}: {odd}."));
+            }
+        }
     }
 
     /// Whether hooks of files have to be asked about this event and are waited for.
@@ -221,6 +154,11 @@ impl HookContext {
         let policy = policy.into_iter().map(run);
         let files = files.into_iter().map(run);
         let mut outcomes = join_all(policy.chain(clients).chain(files)).await;
+        for outcome in &mut outcomes {
+            if let Ok(output) = &mut outcome.result {
+                output.odd = odd_members(input.kind, output);
+            }
+        }
         if input.kind.is_guard() && !self.hooks.missing.is_empty() {
             outcomes.push(self.absent(input));
         }
@@ -240,6 +178,7 @@ impl HookContext {
             source: HandlerName::Client,
             handler: None,
             result: Err(HookFailure::Absent(self.hooks.missing.clone())),
+            hook: None,
             end: self.end(input, self.services.clock.id().to_string()),
         }
     }
@@ -328,6 +267,9 @@ impl HookContext {
         let time = clock.instant().duration_since(started);
         self.services.hook_times.took(&definition.hash, time);
         let name = match &result {
+            Err(HookFailure::Changed(_)) if definition.source.origin == HookOrigin::App => {
+                HandlerName::AppChanged { name: hook.name() }
+            }
             Err(HookFailure::Changed(_)) => match &definition.source.folder {
                 Some(folder) => HandlerName::Changed {
                     name: hook.name(),
@@ -344,7 +286,11 @@ impl HookContext {
                 on_failure: definition.on_failure,
             },
         };
-        self.ended(name, HandlerId::of(&hook), result, end)
+        let outcome = self.ended(name, HandlerId::of(&hook), result, end);
+        HookOutcome {
+            hook: Some(hook),
+            ..outcome
+        }
     }
 
     /// Does what the hook says, if it is what was trusted and stays that until it has ended.
@@ -355,6 +301,9 @@ impl HookContext {
     ) -> Result<HookOutput, HookFailure> {
         if hook.definition.missing {
             let since = match hook.definition.source.folder {
+                Some(_) if hook.definition.source.origin == HookOrigin::App => {
+                    "since an app named its folder"
+                }
                 Some(_) => "since it was trusted",
                 None => "since loopd last used it",
             };
@@ -465,6 +414,7 @@ impl HookContext {
             handler: Some(handler),
             result,
             end,
+            hook: None,
         }
     }
 
@@ -481,15 +431,7 @@ impl HookContext {
     pub(super) fn warn_of(&self, kind: HookKind, source: &HandlerName, cause: &str) {
         self.warn(
             "hook_failed",
-            match source {
-                HandlerName::Client => format!("The {kind} hook of a client failed: {cause}."),
-                HandlerName::File { name, .. }
-                | HandlerName::OwnNew { name, .. }
-                | HandlerName::Changed { name, .. }
-                | HandlerName::OwnChanged { name } => {
-                    format!("The {kind} hook {name} failed: {cause}.")
-                }
-            },
+            format!("The {} failed: {cause}.", source.with_kind(kind)),
         );
     }
 

@@ -6,7 +6,8 @@ use loopd_proto::visible::visible;
 use serde_json::{Map, Value};
 
 use super::answer::{self, cut};
-use super::context::{HandlerId, HandlerName, HookContext, HookOutcome};
+use super::context::{HookContext, HookOutcome};
+use super::handler_name::{HandlerId, HandlerName};
 use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use crate::discovery::hooks::HookKind;
@@ -114,7 +115,10 @@ impl HookContext {
                 Err(failure) => Err(failure.clone()),
             };
             let answer = match read {
-                Ok(answer) => answer.if_it_may_allow(&outcome.source),
+                Ok(answer) => {
+                    self.tell_odd(input.kind, &outcome);
+                    answer.if_it_may_allow(&outcome.source)
+                }
                 Err(failure) => self.failed(input.kind, &outcome.source, failure.cause()),
             };
             let answer = named(answer, input.kind, &outcome.source);
@@ -177,9 +181,9 @@ impl HookContext {
             self.warn_of(kind, source, cause);
             return GuardAnswer::default();
         }
-        if let HandlerName::OwnChanged { name } = source {
+        if let HandlerName::OwnChanged { .. } = source {
             // The person whose guard it was decides in its place.
-            let why = format!("{name}: {cause}. {}.", source.way_out());
+            let why = format!("{cause}. {}.", source.way_out());
             return GuardAnswer {
                 verdict: HookVerdict::Ask(Some(why)),
                 ..GuardAnswer::default()
@@ -228,6 +232,11 @@ fn named(mut answer: GuardAnswer, kind: HookKind, source: &HandlerName) -> Guard
             denial.reason
         );
         denial.reason = denied_text(kind, &denial.reason);
+    }
+    if let HookVerdict::Ask(why) = &mut answer.verdict {
+        let given = why.as_deref().map(str::trim).filter(|why| !why.is_empty());
+        let given = given.map_or("it gives no reason".to_owned(), |why| cut(&visible(why)));
+        *why = Some(format!("The {} asks: {given}", source.with_kind(kind)));
     }
     answer
 }
@@ -344,6 +353,9 @@ fn says_something(kind: HookKind, output: &HookOutput) -> Result<(), String> {
         .filter(|_| !names().any(|name| is_known(name)))
     {
         return Err(unknown_member(name));
+    }
+    if let Some(odd) = output.odd.iter().find(|odd| odd.seems_to_decide()) {
+        return Err(odd.told());
     }
     if let Some(other) = output.all("continue").find(|it| !it.is_boolean()) {
         return Err(format!(

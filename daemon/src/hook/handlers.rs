@@ -1,10 +1,12 @@
 //! The hooks in force in a session: those of files and those of clients.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loopd_proto::id::SessionId;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::input::HookInput;
@@ -16,6 +18,9 @@ use crate::discovery::hooks::{
 use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::policy::shell::{self, LineFit};
 use loopd_kernel::tool_call::McpToolRef;
+
+/// How many things about the answers of one hook people are told.
+const MOST_TOLD: usize = 100;
 
 /// The hooks in force in a session. A sub-agent has those of its parents and its own.
 #[derive(Clone, Default)]
@@ -49,6 +54,8 @@ impl HookClient {
 pub struct FileHook {
     pub definition: HookDefinition,
     ran: AtomicBool,
+    /// What people were told of its answers.
+    told: Mutex<BTreeSet<String>>,
 }
 
 impl FileHook {
@@ -56,7 +63,14 @@ impl FileHook {
         Self {
             definition,
             ran: AtomicBool::new(false),
+            told: Mutex::default(),
         }
+    }
+
+    /// Returns whether people were not told this of its answers yet.
+    pub(super) fn is_news(&self, what: &str) -> bool {
+        let mut told = self.told.lock();
+        told.len() < MOST_TOLD && told.insert(what.to_owned())
     }
 
     /// Returns whether the hook may run now. A hook that runs once in a session is taken by this.

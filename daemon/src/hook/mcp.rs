@@ -71,12 +71,45 @@ fn read(output: &HookOutput) -> Result<Said, String> {
     if let Some(why) = &output.refused {
         return Ok(Said::Denied(why.clone()));
     }
-    let text = |name: &str| output.member(name).and_then(Value::as_str);
-    if text("permissionDecision") == Some("deny") || text("decision") == Some("block") {
-        let why = text("permissionDecisionReason").or_else(|| text("reason"));
-        return Ok(Said::Denied(
-            why.unwrap_or("a hook denied the call").to_owned(),
-        ));
+    if let Some(odd) = output
+        .odd
+        .iter()
+        .find(|odd| odd.seems_to_decide() || odd.says_no(output))
+    {
+        return Err(odd.told());
+    }
+    let why = || {
+        let given = ["permissionDecisionReason", "reason", "stopReason"];
+        let mut given = given
+            .into_iter()
+            .filter_map(|name| output.member(name)?.as_str());
+        let given = given.find(|why| !why.trim().is_empty());
+        Said::Denied(given.unwrap_or("a hook denied the call").to_owned())
+    };
+    for decision in output.texts_of("permissionDecision")? {
+        match decision {
+            "allow" | "defer" => {}
+            "deny" => return Ok(why()),
+            other => {
+                return Err(format!(
+                    "its `permissionDecision` is `{other}`; here it can be `allow` or `deny`"
+                ));
+            }
+        }
+    }
+    for decision in output.texts_of("decision")? {
+        match decision {
+            "allow" | "approve" => {}
+            "block" | "deny" => return Ok(why()),
+            other => {
+                return Err(format!(
+                    "its `decision` is `{other}`; it can be `approve` or `block`"
+                ));
+            }
+        }
+    }
+    if output.stops() {
+        return Ok(why());
     }
     // `null` says that there is no `_meta`, and a missing member says nothing.
     match output.members.get("metaToUse") {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::vocabulary::OddMember;
 use crate::discovery::hooks::repeated_member;
 use loopd_kernel::guards::ClientGuards;
 
@@ -14,6 +15,8 @@ pub(super) struct HookOutput {
     pub refused: Option<String>,
     /// A command printed this text, and no JSON.
     pub text: Option<String>,
+    /// What of the answer does not do what it seems to ask for.
+    pub odd: Vec<OddMember>,
 }
 
 impl HookOutput {
@@ -31,14 +34,32 @@ impl HookOutput {
     /// Reads the answer that a command or an address gave. An answer with a member twice is nonsense:
     /// it may mean either.
     pub(super) fn read(text: &str) -> Result<Self, HookFailure> {
-        let value = serde_json::from_str(text).map_err(|_| HookFailure::nonsense(text))?;
+        let value: Value = serde_json::from_str(text).map_err(|_| HookFailure::nonsense(text))?;
         if let Some(name) = repeated_member(text) {
             return Err(HookFailure::failed(format!(
                 "its answer has the member `{}` twice",
                 loopd_proto::visible::visible(&name)
             )));
         }
-        Self::of(Some(value))
+        if value.is_null() {
+            return Err(HookFailure::nonsense(text));
+        }
+        let output = Self::of(Some(value))?;
+        match output.unsaid_decision() {
+            None => Ok(output),
+            Some(name) => Err(HookFailure::failed(format!(
+                "its answer has `{name}` without a value; leave the member out to have no objection"
+            ))),
+        }
+    }
+
+    /// Returns the name of a decision that is null: a script may have lost what it wanted to say.
+    fn unsaid_decision(&self) -> Option<&'static str> {
+        let decisions = ["permissionDecision", "decision", "behavior"];
+        decisions.into_iter().find(|name| {
+            self.levels()
+                .any(|level| level.get(*name) == Some(&Value::Null))
+        })
     }
 
     /// Returns the answer as events show it.

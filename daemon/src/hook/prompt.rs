@@ -100,10 +100,15 @@ fn read(output: &HookOutput, kind: HookKind, changes: Option<&str>) -> Result<Pr
     end.context = output.context().into_iter().chain(text).collect();
     if kind == HookKind::UserPromptSubmitted {
         end.blocked = output.block()?;
-        if output.stops() {
-            let why = output.text_of("stopReason")?.unwrap_or_default().to_owned();
-            end.blocked = end.blocked.or(Some(why));
-        }
+        // What seems to say no is not let through because of its words.
+        let says_no = output.odd.iter().find(|odd| odd.says_no(output));
+        end.blocked = end
+            .blocked
+            .or(says_no.map(|odd| format!("{} and says no", odd.told())));
+    }
+    if kind != HookKind::UserPromptTransformed && output.stops() {
+        let why = output.text_of("stopReason")?.unwrap_or_default().to_owned();
+        end.blocked = end.blocked.or(Some(why));
     }
     Ok(end)
 }

@@ -14,6 +14,7 @@ use super::handlers::{FileHook, Hooks};
 use super::input::HookInput;
 use super::output::HookOutput;
 use super::transcript::Transcript;
+use super::vocabulary::{OddMember, odd_members};
 use crate::discovery::hooks::HookDefinition;
 use crate::launch::Launch;
 use crate::mcp::McpCell;
@@ -31,6 +32,8 @@ pub struct HookTrial {
     pub output: Option<Value>,
     /// Why it has no answer. As a guard it denies then, unless it says `"onFailure": "continue"`.
     pub error: Option<String>,
+    /// What of its answer does not do what it seems to ask for.
+    pub notices: Vec<String>,
     pub time: Duration,
 }
 
@@ -64,10 +67,18 @@ pub async fn try_out(
     let clock = &services.clock;
     let input = HookInput::sample(definition.kind);
     let payload = input.for_file(definition.form, &context, clock.now());
+    let kind = definition.kind;
     let hook = Arc::new(FileHook::new(definition));
     let started = clock.instant();
     let result = context.act(&hook, &payload).await;
     HookTrial {
+        notices: result
+            .iter()
+            .flat_map(|output| {
+                let odd = odd_members(kind, output);
+                odd.iter().map(OddMember::told).collect::<Vec<_>>()
+            })
+            .collect(),
         time: clock.instant().duration_since(started),
         output: result.as_ref().ok().and_then(HookOutput::shown),
         error: result.err().map(|failure| failure.cause().to_owned()),

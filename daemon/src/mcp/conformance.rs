@@ -11,8 +11,8 @@ use http::HeaderMap;
 use http::header::LOCATION;
 use loopd_exec::clock::Clock;
 use loopd_mcp::config::{
-    Endpoint, LONGEST_CALL, Lifecycle, OAuthClient, STARTUP, ServerConfig, ToolFilter, Transport,
-    Trust,
+    Endpoint, IdentityProvider, LONGEST_CALL, Lifecycle, OAuthClient, ProgramLogin, STARTUP,
+    ServerConfig, ToolFilter, Transport, Trust,
 };
 use loopd_mcp::oauth::{self, Callback, Challenge, Login, LoginRequest};
 use loopd_mcp::port::{
@@ -20,7 +20,7 @@ use loopd_mcp::port::{
     HttpPort, HttpRequest, Launcher, Ports, ProgramSpec, ServerNews, ServerProcess, TokenError,
     TokenSource,
 };
-use loopd_mcp::{Call, Called, Host, Server, TaskSupport, ToolCache};
+use loopd_mcp::{Call, CallError, Called, Host, Server, ServerTool, TaskSupport, ToolCache};
 use loopd_model::http_client::HttpClient;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -51,9 +51,25 @@ impl Scenario {
         OAuthClient {
             client_id: self.text("client_id"),
             client_secret: self.text("client_secret"),
-            client_credentials: self.name.contains("client-credentials"),
+            private_key: self.text("private_key_pem"),
+            as_program: self.as_program(),
             ..OAuthClient::default()
         }
+    }
+
+    fn as_program(&self) -> Option<ProgramLogin> {
+        if let Some(id_token) = self.text("idp_id_token") {
+            return Some(ProgramLogin::Organisation(IdentityProvider {
+                token_endpoint: self.text("idp_token_endpoint").unwrap_or_default(),
+                client_id: self.text("idp_client_id"),
+                id_token,
+            }));
+        }
+        if let Some(assertion) = self.text("valid_jwt") {
+            return Some(ProgramLogin::Assertion(assertion));
+        }
+        let is_program = self.name.contains("client-credentials");
+        is_program.then_some(ProgramLogin::ClientCredentials)
     }
 }
 
@@ -94,6 +110,7 @@ pub async fn run(url: &str, scenario: Scenario, http: HttpClient) -> Result<(), 
         },
         keeps_tools: false,
         is_shared: false,
+        may_push: false,
         trust: Trust::default(),
     };
     let server = host.add(config, Some(tokens)).await;
@@ -115,7 +132,7 @@ async fn use_it(server: &Arc<Server>, scenario: &Scenario) -> Result<(), String>
         Some(named) => named.iter().filter_map(named_call).collect(),
         None => tools
             .iter()
-            .map(|tool| (tool.name.clone(), arguments(&tool.schema)))
+            .map(|tool| (tool.name.clone(), arguments(&tool.schema, &tools)))
             .collect(),
     };
     for (tool, arguments) in calls {
@@ -132,6 +149,10 @@ async fn use_it(server: &Arc<Server>, scenario: &Scenario) -> Result<(), String>
         match called.await {
             Ok(Called::Result(_)) => {}
             Ok(Called::Task(_)) => return Err(format!("{tool} was not wanted as a task")),
+            // The model would be told, and would go on.
+            Err(CallError::Refused { code, message }) => {
+                tracing::warn!(tool, code, message, "a call was refused");
+            }
             Err(error) => return Err(format!("{tool}: {error}")),
         }
     }
@@ -144,8 +165,8 @@ fn named_call(call: &Value) -> Option<(String, Map<String, Value>)> {
     Some((name, arguments.unwrap_or_default()))
 }
 
-/// Makes arguments that fit a schema.
-fn arguments(schema: &Value) -> Map<String, Value> {
+/// Makes arguments that fit a schema. Who wants to see a schema gets that of the first tool.
+fn arguments(schema: &Value, tools: &[ServerTool]) -> Map<String, Value> {
     let fields = schema.get("properties").and_then(Value::as_object);
     let fields = fields.into_iter().flatten();
     fields
@@ -157,6 +178,10 @@ fn arguments(schema: &Value) -> Map<String, Value> {
                 Some("integer" | "number") => json!(5),
                 Some("boolean") => json!(true),
                 Some("array") => json!([]),
+                Some("object") if name == "schema" => tools
+                    .first()
+                    .map(|tool| tool.schema.clone())
+                    .unwrap_or_default(),
                 Some("object") => json!({}),
                 Some(_) | None => json!("text"),
             };
@@ -190,9 +215,9 @@ impl VisitedLogin {
         let header = challenge.www_authenticate.as_deref();
         let read = header.map(Challenge::read).unwrap_or_default();
         let (url, client) = (self.endpoint.url.as_str(), &self.endpoint.oauth);
-        if client.client_credentials {
+        if let Some(how) = &client.as_program {
             let now = self.now_ms();
-            return oauth::log_in_as_program(&*self.http, url, client, &read, now).await;
+            return oauth::log_in_as_program(&*self.http, url, (client, how), &read, now).await;
         }
         let known = self.login.lock().clone();
         if let (Some(login), AuthReason::Refresh) = (&known, challenge.reason)

@@ -67,6 +67,8 @@ struct Wanted {
     known: KnownServer,
     config: Option<ServerConfig>,
     owner: Owner,
+    /// Members of its entry that nobody knows, if the entry is in no file of servers.
+    unknown: Vec<String>,
 }
 
 /// What a server lives with.
@@ -95,12 +97,13 @@ impl McpLookup {
                 .iter()
                 .flat_map(|(agent, servers)| of_agents::problems(agent, servers)),
         );
-        let mut notices = cell.new_notices(notices);
         let own = cell.new_content(gated.own.clone());
+        let wanted = self.wanted(gated, &agents);
+        notices.extend(wanted.iter().flat_map(Wanted::problems));
+        let mut notices = cell.new_notices(notices);
         if !own.is_empty() {
             notices.extend(trust::tell_unseen(store.as_ref(), &own).await);
         }
-        let wanted = self.wanted(gated, &agents);
         let unknown = self.unknown_names(&agents, &wanted);
         let changed = self.apply(wanted).await;
         notices.extend(unknown);
@@ -150,6 +153,7 @@ impl McpLookup {
                     known: known(&server, ServerState::NotTrusted),
                     config: None,
                     owner: Owner::Session,
+                    unknown: Vec::new(),
                 });
             }
         }
@@ -200,6 +204,8 @@ fn of_entry(
     let transport = entry
         .as_ref()
         .map_or(McpTransport::Stdio, |entry| entry.kind);
+    let unknown = entry.as_ref().map(|entry| entry.unknown.clone());
+    let unknown = unknown.unwrap_or_default();
     let resolved = entry.and_then(|entry| {
         let enabled = entry.enabled && !off.contains(name);
         let config = resolve(name, &entry, variables);
@@ -213,7 +219,10 @@ fn of_entry(
         display_name: None,
         state: ServerState::Used,
     };
-    Wanted::of(known, resolved)
+    Wanted {
+        unknown,
+        ..Wanted::of(known, resolved)
+    }
 }
 
 impl McpLookup {
@@ -355,6 +364,16 @@ impl Wanted {
             },
             config,
             owner: Owner::Session,
+            unknown: Vec::new(),
         }
+    }
+
+    /// Returns what people are told about the entry.
+    fn problems(&self) -> impl Iterator<Item = String> {
+        let name = &self.known.name;
+        let unknown = self.unknown.iter();
+        unknown.map(move |member| {
+            format!("the MCP server `{name}` has a member `{member}`, which is not known")
+        })
     }
 }

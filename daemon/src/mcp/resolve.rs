@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use loopd_mcp::config::{
-    CALL, Endpoint, Lifecycle, OAuthClient, Program, STARTUP, ServerConfig, ToolFilter, Transport,
-    Trust,
+    CALL, Endpoint, IdentityProvider, Lifecycle, OAuthClient, Program, ProgramLogin, STARTUP,
+    ServerConfig, ToolFilter, Transport, Trust,
 };
 use loopd_model::http::Url;
 
-use crate::discovery::mcp::entry::EntryOAuth;
+use crate::discovery::mcp::entry::{EntryGrant, EntryOAuth};
 use crate::discovery::mcp::variables::{MissingVariable, expand};
 use crate::discovery::mcp::{EntryTransport, McpEntry};
 use crate::regular_file;
@@ -226,6 +226,7 @@ pub fn resolve(
         },
         keeps_tools: entry.keeps_tools,
         is_shared: entry.is_shared,
+        may_push: entry.may_push,
         trust: Trust::default(),
     })
 }
@@ -239,9 +240,26 @@ fn client(oauth: &EntryOAuth, variables: &Variables<'_>) -> Result<OAuthClient, 
         client_id: text(&oauth.client_id)?,
         client_secret: text(&oauth.client_secret)?,
         is_public: oauth.is_public,
-        client_credentials: oauth.client_credentials,
+        private_key: text(&oauth.private_key)?,
+        as_program: match &oauth.grant {
+            EntryGrant::Person => None,
+            EntryGrant::ClientCredentials => Some(ProgramLogin::ClientCredentials),
+            EntryGrant::JwtBearer { assertion } => {
+                Some(ProgramLogin::Assertion(variables.text(assertion)?))
+            }
+            EntryGrant::Enterprise {
+                token_endpoint,
+                client_id,
+                id_token,
+            } => Some(ProgramLogin::Organisation(IdentityProvider {
+                token_endpoint: variables.text(token_endpoint)?,
+                client_id: text(client_id)?,
+                id_token: variables.text(id_token)?,
+            })),
+        },
         redirect_port: oauth.redirect_port,
         scopes: oauth.scopes.clone(),
+        is_off: oauth.is_off,
     })
 }
 

@@ -161,8 +161,9 @@ impl Actor {
         }
     }
 
-    /// Runs until the session is closed, then removes itself from the registry.
-    pub(super) async fn run(mut self, start: Start) {
+    /// Runs until the session is closed, then removes itself from the registry. An actor is large; behind a
+    /// pointer the future that runs it does not hold it a second time.
+    pub(super) async fn run(mut self: Box<Self>, start: Start) {
         if start != Start::New
             && let Err(error) = Box::pin(self.load(start)).await
         {

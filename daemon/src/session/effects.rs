@@ -30,7 +30,7 @@ use crate::subagent::CancelledBy;
 use crate::tool::mcp::McpTools;
 use crate::turn::prepare::{self, PrepareInput, PromptHooks};
 use crate::turn::route::Route;
-use loopd_kernel::command::{Command, Effect, ModelFailure, Prepared, RememberScope};
+use loopd_kernel::command::{Command, Effect, LogLevel, ModelFailure, Prepared, RememberScope};
 use loopd_kernel::state::TurnKey;
 use loopd_kernel::tasks::Task;
 
@@ -223,7 +223,7 @@ impl Actor {
             // A notification does not tell the model about tools; the next message does.
             self.running.tell_tools(client_tools);
         }
-        self.begin_preparing(input, hook_lookup, agent_hooks)
+        self.begin_preparing(Box::new(input), hook_lookup, agent_hooks)
     }
 
     /// Returns what messages are prepared with; without messages, the system message.
@@ -263,11 +263,11 @@ impl Actor {
 
     fn begin_preparing(
         &mut self,
-        input: PrepareInput,
+        input: Box<PrepareInput>,
         hook_lookup: Option<HookLookup>,
         agent_hooks: Option<SelectedAgentHooks>,
     ) -> Work {
-        let lookups = PromptLookups {
+        let lookups = Box::new(PromptLookups {
             mcp: self.mcp_lookup(),
             required: self.required_servers(),
             roster: self.roster_lookup(),
@@ -276,7 +276,7 @@ impl Actor {
             files: self.hooks.files.clone(),
             skills: self.skill_lookup(),
             skill_cell: self.skills.cell.clone(),
-        };
+        });
         let cancel = self.running.turn();
         let reporter = self.reporter();
         let ids: Vec<MessageId> = input.messages.iter().map(|m| m.id.clone()).collect();
@@ -346,52 +346,73 @@ struct PromptLookups {
 }
 
 /// Prepares messages while the sub-agent definitions are looked up. The hooks and servers of a selected
-/// agent are in its definition, which is looked up before then.
+/// agent are in its definition, which is looked up before then. Lookups are rare and large, so each is boxed
+/// when it runs: every turn has such a future.
 async fn prepared(
-    mut input: PrepareInput,
-    mut lookups: PromptLookups,
+    mut input: Box<PrepareInput>,
+    mut lookups: Box<PromptLookups>,
     reporter: Reporter,
 ) -> Result<Prepared, ModelFailure> {
     if (lookups.agent_hooks.is_some() || lookups.required.is_some())
         && let Some(roster_lookup) = lookups.roster.take()
     {
-        roster_lookup.run().await;
+        Box::pin(roster_lookup.run()).await;
     }
-    if let Some(agent_hooks) = lookups.agent_hooks {
+    if let Some(agent_hooks) = lookups.agent_hooks.take() {
         agent_hooks.take();
     }
-    if let Some(lookup) = lookups.hooks {
-        report_found(lookup.run().await, &reporter).await;
+    if let Some(lookup) = lookups.hooks.take() {
+        Box::pin(async { report_found(lookup.run().await, &reporter).await }).await;
     }
     if let Some(hooks) = &mut input.hooks {
         hooks.context.hooks.files = lookups.files.hooks();
     }
-    if let Some(lookup) = lookups.skills {
+    if let Some(lookup) = lookups.skills.take() {
         let (view, news) = lookup.run().await;
         input.skills = view;
         skills::report(news, &reporter).await;
     }
+    let (roster, mcp, required) = (
+        lookups.roster.take(),
+        lookups.mcp.take(),
+        lookups.required.take(),
+    );
     let looked_up = async {
-        if let Some(roster_lookup) = lookups.roster {
-            roster_lookup.run().await;
+        if let Some(roster_lookup) = roster {
+            Box::pin(roster_lookup.run()).await;
         }
     };
     let servers = async {
-        if let Some(lookup) = lookups.mcp {
-            look_and_start(lookup, &reporter).await;
+        if let Some(lookup) = mcp {
+            Box::pin(look_and_start(lookup, &reporter)).await;
         }
-        match lookups.required {
+        match required {
             Some(required) => required.connected().await.map_err(servers_missing),
             None => Ok(()),
         }
     };
-    let (prepared, (), servers) = tokio::join!(prepare::prepare(input), looked_up, servers);
+    let (prepared, (), servers) = tokio::join!(prepare::prepare(*input), looked_up, servers);
     let (prepared, notices) = prepared?;
     servers?;
     let news = lookups.skill_cell.new_problems(notices.skills);
     skills::report(news, &reporter).await;
     instructions::report_warnings(notices.instructions, &reporter).await;
+    for missing in notices.attachments {
+        reporter.report(attachment_missing(&missing)).await;
+    }
     Ok(prepared)
+}
+
+/// Tells people of an attachment that the model does not get.
+fn attachment_missing(what: &str) -> Command {
+    Command::Log {
+        level: LogLevel::Warning,
+        kind: "attachment_missing".to_owned(),
+        message: format!("An attachment does not reach the model, which is told so: {what}"),
+        url: None,
+        tip: None,
+        stored: true,
+    }
 }
 
 /// The failure of a message whose agent lacks a server that it cannot work without.

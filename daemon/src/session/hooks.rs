@@ -158,6 +158,7 @@ impl Actor {
             .cloned()
             .collect();
         above.folders.extend(own);
+        above.vouched = self.vouched_hooks();
         let agent = self.state.subagent.as_ref();
         let agent = agent.map(|own| &own.profile.agent_type);
         above

@@ -80,7 +80,7 @@ impl Actor {
             options: resume.options.clone(),
             kept,
         };
-        let done = self.execute(Command::Resume(resume)).await;
+        let done = self.execute(Command::Resume(Box::new(resume))).await;
         let flow = match &done {
             Ok(_) => Flow::Go,
             Err(error) => self.flow_after(error),
@@ -98,6 +98,8 @@ impl Actor {
         known.model = known.model.or_else(|| self.state.model.clone());
         let JoinerOptions { taken, mut kept } = wanted.for_joiner(&known);
         resume.options = taken;
+        // `hookDirectories` is among what is not taken.
+        resume.vouched_hooks = None;
         let folder = resume.working_directory.take();
         if folder.is_some_and(|folder| folder != self.state.cwd) {
             kept.push("workingDirectory");

@@ -1,15 +1,17 @@
 //! The MCP servers of a session: when they are looked for, and what clients are told about them.
 
+pub mod app_sampling;
 pub(super) mod lookup;
 mod port;
+mod pushed;
 pub mod sampling;
 mod tokens;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use loopd_mcp::Server;
 use loopd_mcp::naming;
+use loopd_mcp::{PushedMessage, Server};
 use loopd_proto::event::Ephemeral;
 use loopd_proto::event::ask::ElicitationRequested;
 use loopd_proto::event::mcp::{
@@ -18,21 +20,27 @@ use loopd_proto::event::mcp::{
 };
 use loopd_proto::id::{RequestId, SessionId};
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use self::app_sampling::AppSample;
 use self::lookup::look;
 use self::port::SessionPort;
-use self::sampling::SampleOrder;
+use self::sampling::{MOST_OPEN, SampleOrder, Sampled};
+pub use self::tokens::ONLY_CLIENTS;
 use super::actor::Actor;
 use super::ask::ElicitationAnswer;
 use super::{Message, SessionError, SessionHandle};
 use crate::client::ClientId;
+use crate::launch::looks_secret;
 use crate::mcp::McpCell;
 use crate::services::Services;
 use crate::tool::mcp::{AtClose, McpTasks, McpTasksSetup, McpTool};
 use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::tasks::Task;
 use loopd_proto::permission::PermissionRequest;
+
+/// How many tokens of clients are kept to be masked.
+const MOST_GIVEN: usize = 32;
 
 /// The MCP servers of a session.
 pub(super) struct SessionMcp {
@@ -50,6 +58,12 @@ pub(super) struct SessionMcp {
     providers: Vec<(ClientId, String)>,
     /// Who waits for a token.
     wanted_tokens: HashMap<RequestId, oneshot::Sender<Option<String>>>,
+    /// The newest tokens that clients gave, which nothing that is said may show.
+    given_tokens: VecDeque<String>,
+    /// The places for requests of servers that want to use the model.
+    samples: Arc<Semaphore>,
+    /// The requests for the model that apps have under way.
+    app_samples: Vec<AppSample>,
 }
 
 /// What reaches a session about its servers.
@@ -73,7 +87,24 @@ pub enum McpMessage {
     /// A server wants to use the model of the session.
     Sample {
         order: SampleOrder,
-        reply: oneshot::Sender<Result<Value, String>>,
+        reply: oneshot::Sender<Sampled>,
+    },
+    /// An app wants to use the model of the session for a server.
+    SampleForApp {
+        name: String,
+        cancel: oneshot::Sender<()>,
+        order: SampleOrder,
+        reply: oneshot::Sender<Sampled>,
+    },
+    /// An app does not want an answer any more; the reply says whether there was such a request.
+    CancelSample {
+        name: String,
+        reply: oneshot::Sender<bool>,
+    },
+    /// A server that may do so pushes a message.
+    Pushed {
+        server: String,
+        message: Box<PushedMessage>,
     },
     /// A client provides tokens from now on, under this name.
     ProvideTokens(ClientId, String),
@@ -206,7 +237,21 @@ impl SessionMcp {
             app_context: Map::new(),
             providers: Vec::new(),
             wanted_tokens: HashMap::new(),
+            given_tokens: VecDeque::new(),
+            samples: Arc::new(Semaphore::new(MOST_OPEN)),
+            app_samples: Vec::new(),
         }
+    }
+
+    /// Returns the secrets that the session has for its servers.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let servers = self.cell.servers();
+        let configured = servers.iter().flat_map(|server| server.config().secrets());
+        // Words that people use as values of such variables are no secrets.
+        let configured = configured.filter(|value| looks_secret(value));
+        configured
+            .chain(self.given_tokens.iter().cloned())
+            .collect()
     }
 
     /// Takes the servers of the parent, for a sub-agent.
@@ -314,7 +359,12 @@ impl Actor {
             return false;
         };
         let outcome = match &token {
-            Some(_) => OauthOutcome::Token,
+            Some(token) => {
+                let given = &mut self.mcp.given_tokens;
+                given.truncate(MOST_GIVEN - 1);
+                given.push_front(token.clone());
+                OauthOutcome::Token
+            }
             None => OauthOutcome::Cancelled,
         };
         // The send fails if the server has stopped waiting.
@@ -347,6 +397,17 @@ impl Actor {
                 // Without a client that shows forms the reply ends, which declines.
             }
             McpMessage::Sample { order, reply } => self.prepare_sample(order, reply),
+            McpMessage::SampleForApp {
+                name,
+                cancel,
+                order,
+                reply,
+            } => self.sample_for_app(name, cancel, order, reply),
+            McpMessage::CancelSample { name, reply } => {
+                // The send fails if nobody waits any more.
+                reply.send(self.cancel_sample(&name)).ok();
+            }
+            McpMessage::Pushed { server, message } => self.take_pushed(&server, *message).await,
             McpMessage::ProvideTokens(client, name) => self.mcp.providers.push((client, name)),
             McpMessage::ProvideNoTokens(name) => self.mcp.providers.retain(|(_, it)| *it != name),
             McpMessage::HasProviders(reply) => {
@@ -379,17 +440,15 @@ impl Actor {
             self.mcp.told = report.iter().map(told).collect();
             self.tell(&Ephemeral::McpServersLoaded(ServersLoaded { servers }));
         }
-        for server in report {
-            let (name, now) = told(&server);
-            if self.mcp.told.get(&name) != Some(&now) {
-                self.mcp.told.insert(name.clone(), now.clone());
-                let (status, error) = now;
-                self.tell(&Ephemeral::McpStatusChanged(StatusChanged {
-                    server_name: name,
-                    status,
-                    error,
-                }));
+        for (name, why) in news.failures {
+            // One that is told by name only is not of this session any more.
+            if report.iter().any(|server| server.name == name) {
+                self.tell_status(name, (McpStatus::Failed, Some(why)));
             }
+        }
+        for server in &report {
+            let (name, now) = told(server);
+            self.tell_status(name, now);
         }
         let changed = |names: BTreeSet<String>, event: fn(ListChanged) -> Ephemeral| {
             names
@@ -402,6 +461,20 @@ impl Actor {
         for event in events.collect::<Vec<_>>() {
             self.tell(&event);
         }
+    }
+
+    /// Tells the status of a server unless clients know it.
+    fn tell_status(&mut self, name: String, now: (McpStatus, Option<String>)) {
+        if self.mcp.told.get(&name) == Some(&now) {
+            return;
+        }
+        self.mcp.told.insert(name.clone(), now.clone());
+        let (status, error) = now;
+        self.tell(&Ephemeral::McpStatusChanged(StatusChanged {
+            server_name: name,
+            status,
+            error,
+        }));
     }
 }
 

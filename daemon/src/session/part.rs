@@ -183,6 +183,8 @@ impl Actor {
         self.file_masks.set(redaction.clone());
         let (mut context, partial) = self.tool_context(&call.id, redaction.clone());
         context.cancel = CancellationToken::new();
+        // The text of the command takes what is printed now, and nothing later.
+        context.may_go_on = false;
         let hooks = self.reviewer(&call, None);
         let mailbox = self.mailbox.clone();
         let input = CallInput {

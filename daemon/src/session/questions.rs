@@ -60,14 +60,6 @@ impl QuestionWaiters {
         self.parts.remove(request)
     }
 
-    /// Returns how many servers wait for the permission to use the model.
-    pub(super) fn samples(&self) -> usize {
-        let parts = self.parts.values();
-        parts
-            .filter(|part| matches!(part, WaitingPart::Sample(_)))
-            .count()
-    }
-
     /// Stops waiting for the answer to a question.
     pub(super) fn withdraw(&mut self, request: &RequestId) {
         for reply in self.requests.remove(request).unwrap_or_default() {

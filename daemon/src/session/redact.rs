@@ -47,6 +47,7 @@ impl Actor {
             values.extend(keys(provider));
         }
         values.extend(self.services.logins.secrets());
+        values.extend(self.mcp.secrets());
         Redaction::of(values)
     }
 
@@ -142,7 +143,7 @@ impl Actor {
     }
 
     /// Returns an event that is told and not stored without secrets. Only what others say can have
-    /// some: a provider may repeat the address that it was asked at.
+    /// some: a provider may repeat the address that it was asked at, a server its environment.
     pub(super) fn tellable<'e>(&self, event: &'e Ephemeral) -> Cow<'e, Ephemeral> {
         match event {
             Ephemeral::ModelCallFailure(it) => {
@@ -152,6 +153,14 @@ impl Actor {
             Ephemeral::SessionError(it) => {
                 let masked = self.masked(it.clone(), &mut None);
                 Cow::Owned(Ephemeral::SessionError(masked))
+            }
+            Ephemeral::McpServersLoaded(it) => {
+                let masked = self.masked(it.clone(), &mut None);
+                Cow::Owned(Ephemeral::McpServersLoaded(masked))
+            }
+            Ephemeral::McpStatusChanged(it) => {
+                let masked = self.masked(it.clone(), &mut None);
+                Cow::Owned(Ephemeral::McpStatusChanged(masked))
             }
             other => Cow::Borrowed(other),
         }

@@ -153,14 +153,13 @@ impl Sessions {
             role,
         };
         live.insert(id.clone(), session);
-        let actor = Actor::new(
+        let actor = Box::new(Actor::new(
             id.clone(),
             self.services.clone(),
             self.clone(),
             mailbox.clone(),
             inbox,
-        );
-        // An actor is large: what is spawned holds only a pointer to it, and it is not copied again.
+        ));
         let run = Box::pin(actor.run(start));
         let sessions = self.clone();
         // A panic in one session must not end the others.

@@ -14,7 +14,7 @@ use super::effects::Reporter;
 use super::work::Work;
 use super::{Message, SessionError, SessionHandle};
 use crate::tool::capture::{
-    Captures, ModelCallPlace, RestoreFailure, RestoreReport, SkippedFile, Workspace,
+    Captures, ModelCallPlace, ReadRules, RestoreFailure, RestoreReport, SkippedFile, Workspace,
 };
 use loopd_kernel::command::{Command, LogLevel, RestoreOutcome, RewindOrder};
 use loopd_kernel::state::{Phase, Rewinding, TurnKey};
@@ -136,6 +136,7 @@ impl Actor {
         Workspace {
             cwd: self.state.cwd.clone().into(),
             user_home: home.map(Into::into),
+            unread: ReadRules::of(&self.effective_permissions().permissions),
         }
     }
 

@@ -61,7 +61,7 @@ impl<'a> Toolset<'a> {
                     && attachments.iter().any(|a| a.offer.request_exit_plan_mode),
                 can_complete: Judgement::of(&Situation::of(state)).offers_tool,
                 researches: state.research_report().is_some(),
-                has_board: names_board(state),
+                has_board: names_board(state) && state.options.shares_notes(),
                 skills: loads_skills(state, &roster)
                     .then(|| skills.listing())
                     .flatten(),
@@ -298,7 +298,7 @@ fn matches_any(pattern: &str, names: &[&str], origin: ToolOrigin) -> bool {
 }
 
 /// Matches a tool against a pattern: a name, or `builtin:`, `custom:` or `mcp:` followed by a name or `*`.
-fn matches(pattern: &str, tool: &str, origin: ToolOrigin) -> bool {
+pub fn matches(pattern: &str, tool: &str, origin: ToolOrigin) -> bool {
     let names = |name: &str| name == "*" || name == tool;
     match pattern.split_once(':') {
         Some(("builtin", name)) => origin == ToolOrigin::BuiltIn && names(name),

@@ -127,6 +127,7 @@ impl Actor {
                         | Durable::Configured(_)
                         | Durable::ClientGuard(_)
                         | Durable::GuardFolders(_)
+                        | Durable::VouchedHooks(_)
                         | Durable::SkillSwitched(_)
                         | Durable::ModeChanged(_)
                         | Durable::AgentSelected(_)

@@ -237,6 +237,7 @@ impl ParentSession for House {
                 roster: Arc::new(load(&RosterInput::default())),
                 slots: self.0.slots.clone(),
                 user_home: None,
+                has_memory: true,
             },
         });
         std::future::ready(Ok(spawner)).boxed()

@@ -94,6 +94,8 @@ pub struct ParentSnapshot {
     pub slots: Slots,
     /// The home directory of the user, if the launch has one.
     pub user_home: Option<PathBuf>,
+    /// Whether agents have memories that outlast the session.
+    pub has_memory: bool,
 }
 
 impl ParentSnapshot {

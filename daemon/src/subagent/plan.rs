@@ -78,7 +78,8 @@ async fn named(
     } else {
         Execution::Sync
     };
-    let memory = agent.memory.and_then(|scope| {
+    let memory = agent.memory.filter(|_| parent.has_memory);
+    let memory = memory.and_then(|scope| {
         let root = definitions::project_root(Path::new(&parent.cwd));
         memory::folder(scope, &agent.name, &root, parent.user_home.as_deref())
     });

@@ -201,7 +201,7 @@ async fn in_front(
         WaitOutcome::Ended => {
             let text = shell_output::whole(command.run.output());
             context.shells.finish(command, &context.command_context());
-            words::ended(text, command.status())
+            words::ended(text, command)
         }
         WaitOutcome::Cancelled => {
             // Before the command is stopped, because a shell shows how it is stopped.
@@ -210,6 +210,15 @@ async fn in_front(
             command.stop().await;
             context.shells.release(command);
             words::interrupted(shown)
+        }
+        WaitOutcome::OutOfTime | WaitOutcome::Promoted | WaitOutcome::WaitsForInput
+            if !context.may_go_on =>
+        {
+            let shown = shell_output::whole(command.run.output());
+            let note = words::cut_short(pause, wait.as_secs());
+            command.stop().await;
+            context.shells.release(command);
+            Outcome::failure(words::with_note(shown, note.as_str()))
         }
         WaitOutcome::OutOfTime | WaitOutcome::Promoted | WaitOutcome::WaitsForInput => {
             if let Err(error) = context.shells.to_background(command).await {
@@ -244,7 +253,7 @@ async fn in_background(command: &Arc<AttachedCommand>, context: &ToolContext) ->
     if pause == WaitOutcome::Ended {
         // The command has ended, so no notification is needed later.
         let text = shell_output::whole(command.run.unread());
-        return words::ended_in_background(text, &command.id, command.status());
+        return words::ended_in_background(text, command);
     }
     if let Err(error) = context.shells.to_background(command).await {
         return words::refused(&error);

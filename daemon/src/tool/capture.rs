@@ -21,6 +21,7 @@ mod restore;
 mod session_diff;
 mod state;
 mod turns;
+mod unread;
 mod writing;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ pub use restore::{RestoreFailure, RestoreReport};
 pub use session_diff::SessionChange;
 pub use state::NotCaptured;
 pub use turns::{TrackedTurns, TurnChanges};
+pub use unread::ReadRules;
 
 /// How long a command that may change files waits for the copy of the workspace before it runs all the
 /// same, and how much of that nobody is told of.
@@ -113,6 +115,8 @@ pub struct Workspace {
     pub cwd: PathBuf,
     /// The home of the user, which is never copied.
     pub user_home: Option<PathBuf>,
+    /// What rules keep from being read, which is not copied either.
+    pub unread: ReadRules,
 }
 
 impl Workspace {
@@ -335,10 +339,11 @@ impl Inner {
         let mut copied = None;
         let mut is_cut = false;
         let begun = &self.overrun;
-        match self
-            .baseline
-            .compare(&self.overlay, &self.objects, ran.is_some(), begun)
-        {
+        let unread = workspace.unread.resolved();
+        let compared =
+            self.baseline
+                .compare(&self.overlay, &self.objects, &unread, ran.is_some(), begun);
+        match compared {
             Ok(Some(mut found)) => {
                 is_cut = found.extent.cut;
                 let is_worn = found.is_worn;
@@ -369,9 +374,9 @@ impl Inner {
             return;
         };
         if copied.as_ref() != Some(&root) {
-            self.copied(self.baseline.build(&root, &self.overrun));
+            self.copied(self.baseline.build(&root, &unread, &self.overrun));
         } else if is_cut && !commands_run {
-            self.copied(self.baseline.extend(&self.overrun));
+            self.copied(self.baseline.extend(&unread, &self.overrun));
         }
     }
 

@@ -139,6 +139,9 @@ pub struct ToolContext {
     /// The id of the tool call.
     pub call: ToolCallId,
     pub session: SessionId,
+    /// Whether somebody can come back to a command that goes on after its call. Elsewhere such a command is
+    /// stopped, and the call has failed.
+    pub may_go_on: bool,
 }
 
 impl Deref for ToolContext {

@@ -140,6 +140,7 @@ impl Fixture {
             board: super::context_board::Board::new(&base, base.clone()),
             call: ToolCallId::from("call"),
             session: SessionId::from("session"),
+            may_go_on: true,
         };
         Self {
             context,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use loopd_proto::event::hook::VouchedFolder;
 use loopd_store::Store;
 
 use super::TrustedContent;
@@ -53,6 +54,8 @@ struct WantedGuards<'a> {
     folders: &'a [PathBuf],
     /// The guards that the session has in force.
     held: &'a [HeldGuard],
+    /// The folders that apps named.
+    vouched: &'a [VouchedFolder],
     trusted: &'a TrustedContent,
     /// The guards that the user's own files had.
     own: Option<OwnGuards>,
@@ -60,6 +63,15 @@ struct WantedGuards<'a> {
 }
 
 impl WantedGuards<'_> {
+    fn origin(&self, folder: &Path) -> HookOrigin {
+        let mut vouched = self.vouched.iter();
+        if vouched.any(|vouched| Path::new(&vouched.path) == folder) {
+            HookOrigin::App
+        } else {
+            HookOrigin::Project
+        }
+    }
+
     /// Returns those that the folders are trusted with and that are not among the hooks found.
     fn missing(&self, found: &[GatedHook]) -> Vec<GatedHook> {
         let mut missing: Vec<GatedHook> = Vec::new();
@@ -79,7 +91,7 @@ impl WantedGuards<'_> {
                 if !is_wanted || found.iter().chain(&missing).any(is_it) {
                     continue;
                 }
-                let source = HookSource::of_folder(HookOrigin::Project, folder);
+                let source = HookSource::of_folder(self.origin(folder), folder);
                 missing.extend(record.stand_in(source).map(|hook| GatedHook {
                     hook,
                     state: HookState::Missing,
@@ -120,9 +132,10 @@ impl GatedHooks {
 
     /// Returns the folders of projects whose guards are in force, and whether each is a plugin.
     pub fn guarding_folders(&self) -> impl Iterator<Item = (&Path, bool)> {
-        let guards = self
-            .running()
-            .filter(|hook| GuardRecord::of(hook).is_some());
+        // The log has those that apps named already.
+        let guards = self.running().filter(|hook| {
+            GuardRecord::of(hook).is_some() && hook.source.origin != HookOrigin::App
+        });
         guards.filter_map(|hook| {
             let folder = hook.source.folder.as_deref()?;
             Some((folder, hook.source.plugin.is_some()))
@@ -181,6 +194,7 @@ impl GatedHooks {
             withheld.extend(missing.iter().filter_map(missed));
             hooks.extend(missing);
         }
+        keep_one_of_each(&mut hooks);
         if off.is_none()
             && let Some(own) = &wanted.own
         {
@@ -201,15 +215,41 @@ impl GatedHooks {
     }
 }
 
+/// Leaves out the hooks of projects and plugins that run because an app named their folder, too: none
+/// runs twice.
+fn keep_one_of_each(hooks: &mut Vec<GatedHook>) {
+    let runs = |gated: &&GatedHook| {
+        gated.hook.source.origin == HookOrigin::App && gated.state == HookState::Runs
+    };
+    let place = |gated: &GatedHook| (gated.hook.file.clone(), gated.hook.line);
+    let by_apps: Vec<_> = hooks.iter().filter(runs).map(place).collect();
+    hooks.retain(|gated| {
+        gated.hook.source.origin == HookOrigin::App
+            || gated.state == HookState::Missing
+            || !by_apps.contains(&place(gated))
+    });
+}
+
+/// How an app has its folder of hooks count as it is now.
+pub const NAME_AGAIN: &str = "an app has to name the folder again (`hookDirectories` of session.resume or \
+                              session.options.update)";
+
 /// Says that a guard is missing.
 fn missed(gated: &GatedHook) -> Option<Problem> {
     let hook = &gated.hook;
     let folder = shell_word(hook.source.folder.as_deref()?);
     let guard = GuardRecord::of(hook)?.shown();
-    let what = format!(
-        "the guard {guard} that this folder is trusted with was changed, moved, deleted or turned off; \
-         what it guards is denied; to look and to trust the folder as it is now: loop trust {folder}"
-    );
+    let what = if hook.source.origin == HookOrigin::App {
+        format!(
+            "the guard {guard} was changed, moved, deleted or turned off since an app named its folder; what \
+             it guards is denied; {NAME_AGAIN}"
+        )
+    } else {
+        format!(
+            "the guard {guard} that this folder is trusted with was changed, moved, deleted or turned off; \
+             what it guards is denied; to look and to trust the folder as it is now: loop trust {folder}"
+        )
+    };
     Some(Problem {
         line: Some(hook.line),
         ..Problem::new(&hook.file, what)
@@ -239,7 +279,11 @@ fn untrusted(hooks: &[GatedHook]) -> Vec<Problem> {
             1 => "1 hook does".to_owned(),
             many => format!("{many} hooks do"),
         };
-        let what = format!("{number} not run: {why}; to look and to trust: loop trust {folder}");
+        let what = if first.hook.source.origin == HookOrigin::App {
+            format!("{number} not run: new or changed since an app named this folder; {NAME_AGAIN}")
+        } else {
+            format!("{number} not run: {why}; to look and to trust: loop trust {folder}")
+        };
         Some(Problem {
             line: Some(first.hook.line),
             ..Problem::new(file, what)
@@ -303,7 +347,7 @@ pub async fn load_hooks(store: &dyn Store, places: HookPlaces, held: Vec<HeldGua
         };
     }
     let mut notices = Vec::new();
-    let trusted = TrustedContent::read(store).await.unwrap_or_else(|error| {
+    let mut trusted = TrustedContent::read(store).await.unwrap_or_else(|error| {
         let what = format!("its hooks do not run: what is trusted could not be read: {error}");
         notices.push(Problem::new(&root, what));
         TrustedContent::of_guards(&held)
@@ -313,6 +357,8 @@ pub async fn load_hooks(store: &dyn Store, places: HookPlaces, held: Vec<HeldGua
         notices.push(Problem::new(&root, what));
         None
     });
+    trusted.vouch(&places.vouched);
+    let vouched = places.vouched.clone();
     let user = places.user.clone();
     let mut loaded = LoadedHooks::default();
     if has_files {
@@ -330,6 +376,7 @@ pub async fn load_hooks(store: &dyn Store, places: HookPlaces, held: Vec<HeldGua
     let wanted = WantedGuards {
         folders: &folders,
         held: &held,
+        vouched: &vouched,
         trusted: &trusted,
         own,
         user: &user,

@@ -4,6 +4,7 @@
 
 mod references;
 
+use std::io;
 use std::path::PathBuf;
 
 use base64::Engine as _;
@@ -44,19 +45,33 @@ fn blob_text(data: &str, mime_type: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// A message as the model reads it.
+pub(super) struct Rendered {
+    pub(super) text: String,
+    /// What people should know: attachments that the model does not get.
+    pub(super) notices: Vec<String>,
+}
+
 /// Puts the attachments before and after the prompt.
-pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
+pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> Rendered {
     let mut before = String::new();
     let mut files = Vec::new();
     let mut references = Vec::new();
     let (mut resources, mut agents) = (Vec::new(), Vec::new());
     let (mut blocks, mut not_shown) = (Vec::new(), Vec::new());
+    let mut notices = Vec::new();
     for attachment in attachments {
         match attachment {
             Attachment::File {
                 path, line_range, ..
-            } => files.push(file_line(path, *line_range).await),
-            Attachment::Directory { path, .. } => files.push(directory_line(path).await),
+            } => {
+                let line = file_line(path, *line_range).await;
+                files.push(line.unwrap_or_else(|why| unreadable(path, &why, &mut notices)));
+            }
+            Attachment::Directory { path, .. } => {
+                let line = directory_line(path).await;
+                files.push(line.unwrap_or_else(|why| unreadable(path, &why, &mut notices)));
+            }
             Attachment::Selection {
                 file_path,
                 display_name,
@@ -97,7 +112,7 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
                         "<attached_text name={name:?} type={mime_type:?}>\n{text}\n</attached_text>"
                     )),
                     None => not_shown.push(format!(
-                        "* {name}: bytes of the type {mime_type} cannot be shown"
+                        "{name}: bytes of the type {mime_type} cannot be shown"
                     )),
                 }
             }
@@ -106,10 +121,12 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
                 Reference::Resource(line) => resources.push(format!("* {line}")),
                 Reference::Agent(name) => agents.push(format!("* {name}")),
                 Reference::Block(text) => blocks.push(text),
-                Reference::NotShown(why) => not_shown.push(format!("* {why}")),
+                Reference::NotShown(why) => not_shown.push(why),
             },
         }
     }
+    notices.extend(not_shown.iter().cloned());
+    let not_shown: Vec<String> = not_shown.iter().map(|why| format!("* {why}")).collect();
     let mut text = before;
     text.push_str(prompt);
     if !agents.is_empty() {
@@ -131,7 +148,13 @@ pub(super) async fn render(prompt: &str, attachments: &[Attachment]) -> String {
             text.push_str(&block);
         }
     }
-    text
+    Rendered { text, notices }
+}
+
+/// Returns the line of a file or folder that cannot be read, and notes it for people.
+fn unreadable(path: &str, why: &io::Error, notices: &mut Vec<String>) -> String {
+    notices.push(format!("{path} cannot be read: {why}"));
+    format!("* {path} (cannot be read)")
 }
 
 fn lines_of(start: u64, end: u64) -> String {
@@ -142,40 +165,36 @@ fn lines_of(start: u64, end: u64) -> String {
     }
 }
 
-async fn file_line(path: &str, range: Option<LineRange>) -> String {
-    let about = match (count_lines(path).await, range) {
-        (Some(lines), None) => format!("({lines} lines)"),
-        (Some(lines), Some(LineRange { start, end })) if start == end => {
+async fn file_line(path: &str, range: Option<LineRange>) -> io::Result<String> {
+    let lines = count_lines(path).await?;
+    let about = match range {
+        None => format!("({lines} lines)"),
+        Some(LineRange { start, end }) if start == end => {
             format!("(line {start} of {lines} lines)")
         }
-        (Some(lines), Some(LineRange { start, end })) => {
-            format!("(lines {start}-{end} of {lines} lines)")
-        }
-        (None, _) => "(cannot be read)".to_owned(),
+        Some(LineRange { start, end }) => format!("(lines {start}-{end} of {lines} lines)"),
     };
-    format!("* {path} {about}")
+    Ok(format!("* {path} {about}"))
 }
 
-async fn directory_line(path: &str) -> String {
+async fn directory_line(path: &str) -> io::Result<String> {
     let mut items = 0;
-    let Ok(mut entries) = tokio::fs::read_dir(path).await else {
-        return format!("* {path} (cannot be read)");
-    };
+    let mut entries = tokio::fs::read_dir(path).await?;
     while let Ok(Some(_)) = entries.next_entry().await {
         items += 1;
     }
-    format!("* {path} ({items} items)")
+    Ok(format!("* {path} ({items} items)"))
 }
 
-async fn count_lines(path: &str) -> Option<usize> {
+async fn count_lines(path: &str) -> io::Result<usize> {
     let path = PathBuf::from(path);
     let opened = tokio::task::spawn_blocking(move || regular_file::open(&path)).await;
-    let mut file = tokio::fs::File::from_std(opened.ok()?.ok()?);
+    let mut file = tokio::fs::File::from_std(opened.map_err(io::Error::other)??);
     let mut buffer = vec![0_u8; 64 * 1024];
     let (mut lines, mut seen, mut last) = (0, 0, b'\n');
     loop {
-        let read = file.read(&mut buffer).await.ok()?;
-        let chunk = buffer.get(..read)?;
+        let read = file.read(&mut buffer).await?;
+        let chunk = buffer.get(..read).unwrap_or_default();
         let Some(end) = chunk.last() else { break };
         last = *end;
         lines += chunk.split(|byte| *byte == b'\n').count() - 1;
@@ -184,5 +203,5 @@ async fn count_lines(path: &str) -> Option<usize> {
             break;
         }
     }
-    Some(lines + usize::from(last != b'\n'))
+    Ok(lines + usize::from(last != b'\n'))
 }

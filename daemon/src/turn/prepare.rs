@@ -20,6 +20,7 @@ use super::route::Route;
 use super::skills;
 use crate::client::Client;
 use crate::discovery::Host;
+use crate::discovery::hooks::HookKind;
 use crate::hook::{HookContext, PromptEnd};
 use crate::skill::SkillView;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
@@ -69,6 +70,8 @@ pub struct PrepareNotices {
     pub skills: Vec<String>,
     /// What is wrong with instructions.
     pub instructions: Vec<String>,
+    /// The attachments that the model does not get.
+    pub attachments: Vec<String>,
 }
 
 /// The hooks around prompts.
@@ -91,6 +94,7 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotice
     };
     let mut messages = Vec::with_capacity(input.messages.len());
     let mut loaded = Vec::new();
+    let mut missing = Vec::new();
     for (index, message) in input.messages.iter().enumerate() {
         let mut text = format!("<current_datetime>{}</current_datetime>\n\n", input.now);
         if index == 0 && !input.tools_gone.is_empty() {
@@ -102,7 +106,9 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotice
             text.push_str("\n\n");
             loaded.push(skill);
         }
-        text.push_str(&attachments::render(&message.prompt, &message.attachments).await);
+        let rendered = attachments::render(&message.prompt, &message.attachments).await;
+        text.push_str(&rendered.text);
+        missing.extend(rendered.notices);
         if let Some(hooks) = hooks.as_ref().filter(|hooks| hooks.is_for_prompts()) {
             let end = hooks.context.prompt_transformed(&message.prompt, &text);
             let end = end.await;
@@ -119,6 +125,7 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotice
     let mut notices = PrepareNotices {
         skills: own.problems,
         instructions: Vec::new(),
+        attachments: missing,
     };
     let system = match input.system.clone() {
         Some(system) => system,
@@ -183,7 +190,15 @@ async fn hooked_prompts(
     if let Some(source) = hooks.begins {
         let first = messages.first().map(|message| message.prompt.as_str());
         let end = context.session_starts(source, first.unwrap_or_default());
-        said.add(end.await);
+        let end = end.await;
+        if let Some(why) = &end.blocked {
+            let kind = match context.agent {
+                Some(_) => HookKind::SubagentStart,
+                None => HookKind::SessionStart,
+            };
+            return Err(blocked(kind, why));
+        }
+        said.add(end);
     }
     if !hooks.is_for_prompts() {
         return Ok(());
@@ -191,7 +206,7 @@ async fn hooked_prompts(
     for message in messages {
         let end = context.prompt_submitted(&message.prompt).await;
         if let Some(why) = &end.blocked {
-            return Err(blocked(why));
+            return Err(blocked(HookKind::UserPromptSubmitted, why));
         }
         if let Some(changed) = &end.changed {
             message.prompt.clone_from(changed);
@@ -201,7 +216,7 @@ async fn hooked_prompts(
     Ok(())
 }
 
-fn blocked(why: &str) -> ModelFailure {
+fn blocked(kind: HookKind, why: &str) -> ModelFailure {
     let why = if why.trim().is_empty() {
         "it gave no reason"
     } else {
@@ -210,7 +225,7 @@ fn blocked(why: &str) -> ModelFailure {
     ModelFailure {
         kind: PROMPT_BLOCKED.to_owned(),
         code: None,
-        message: format!("A userPromptSubmitted hook does not let this prompt through: {why}"),
+        message: format!("A {kind} hook does not let this prompt through: {why}"),
         status: None,
         provider_call_id: None,
         model: None,
@@ -341,7 +356,7 @@ async fn prompt_with_memory(input: &PrepareInput) -> Option<String> {
 /// user has on disk is not given them, and a sub-agent has what it was told.
 async fn board_notes(input: &PrepareInput, notices: &mut PrepareNotices) -> Option<String> {
     let discovers = input.options.enable_config_discovery == Some(true);
-    if !discovers || input.profile.is_some() {
+    if !discovers || !input.options.shares_notes() || input.profile.is_some() {
         return None;
     }
     let board = input.route.services.board(Path::new(&input.cwd));

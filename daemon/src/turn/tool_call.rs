@@ -140,6 +140,7 @@ pub fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutco
         telemetry,
         delivered: outcome.delivered,
         skill: outcome.skill,
+        stops: None,
     }
 }
 

@@ -83,6 +83,43 @@ pub struct GuardFolder {
     pub plugin: bool,
 }
 
+/// Our own fact: the folders of hooks that an app named, and what was in them at that moment. It replaces
+/// what an app named before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VouchedHooks {
+    pub folders: Vec<VouchedFolder>,
+}
+
+/// A folder that an app vouches for with exactly this content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VouchedFolder {
+    /// The folder, without links.
+    pub path: String,
+    /// The hashes of its hooks.
+    pub hooks: Vec<String>,
+    /// Those of its hooks that guard. One that is not there any more goes on guarding: it denies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<VouchedGuard>,
+}
+
+/// What is remembered of a guard.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VouchedGuard {
+    pub hash: String,
+    /// The kind as the file spells it.
+    pub event: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub matcher: String,
+    #[serde(rename = "if")]
+    pub condition: Option<String>,
+    pub file: String,
+    pub line: usize,
+    /// What it did, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+}
+
 /// Our own fact: a hook has something to tell the model, after the results of the turn.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +127,16 @@ pub struct GuardFolder {
 pub struct ContextAdded {
     pub text: String,
     pub tool_call_id: Option<ToolCallId>,
+}
+
+/// Our own fact: a hook that saw the result of a call stops the agent: the loop ends with the results of
+/// the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookStopped {
+    pub tool_call_id: ToolCallId,
+    /// Which hook, and why.
+    pub reason: String,
 }
 
 /// Our own fact: a hook did not let the loop end, for the `count`th time in this run.

@@ -104,6 +104,9 @@ pub struct TriedHook {
     pub output: Option<serde_json::Value>,
     /// Why it has no answer.
     pub error: Option<String>,
+    /// What of its answer does not do what it seems to ask for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     pub milliseconds: u64,
 }
 
@@ -147,6 +150,8 @@ pub struct GuardLifted {
 pub struct HooksParams {
     pub project_paths: Option<Vec<String>>,
     pub exclude_host_hooks: bool,
+    /// Folders of hooks, as `session.create` takes them.
+    pub hook_directories: Option<Vec<String>>,
 }
 
 /// The hooks that were found, and what is wrong with files.

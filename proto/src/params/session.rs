@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
@@ -13,6 +12,7 @@ use crate::event::session::WorkContext;
 use crate::id::{EventId, MessageId, SessionId};
 use crate::json::group;
 use crate::run_scope::RunScope;
+use crate::session::members::{self, Request, WithoutEffect};
 use crate::time::Timestamp;
 
 /// The parameters of a method that only needs a session.
@@ -108,7 +108,7 @@ pub struct Forked {
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub struct SendParams {
     pub session_id: SessionId,
     pub prompt: String,
@@ -129,15 +129,51 @@ pub struct SendParams {
     pub request_headers: BTreeMap<String, String>,
     #[serde(default)]
     pub source: Option<String>,
-    /// The form of the answer, which the provider enforces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_format: Option<Value>,
     /// The tool that the model must have when the message begins, else the message fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required_tool: Option<String>,
     /// Our own member: what the message sets for its run only, as `session.commands.invoke` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_scope: Option<Box<RunScope>>,
+    /// Whether the answer comes when the run of the message has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
+    /// The members that have no effect.
+    #[serde(skip)]
+    pub without_effect: Vec<WithoutEffect>,
+}
+
+impl SendParams {
+    /// Reads a message; the error names the member that is wrong.
+    fn read<E: serde::de::Error>(object: &RawValue) -> Result<Self, E> {
+        let without_effect = members::checked(Request::Send, object)?;
+        let SendFields(params) = group(object)?;
+        Ok(Self {
+            without_effect,
+            ..params
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for SendParams {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(&Box::<RawValue>::deserialize(deserializer)?)
+    }
+}
+
+impl Serialize for SendParams {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+/// The members of a message as they are.
+pub(crate) struct SendFields(SendParams);
+
+impl<'de> Deserialize<'de> for SendFields {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        SendParams::deserialize(deserializer).map(Self)
+    }
 }
 
 /// When a message is delivered to the loop.
@@ -258,7 +294,7 @@ impl<'de> Deserialize<'de> for SendAndWaitParams {
         let object = Box::<RawValue>::deserialize(deserializer)?;
         let own: WaitFields = group(&object)?;
         Ok(Self {
-            send: group(&object)?,
+            send: SendParams::read(&object)?,
             until: own.until,
         })
     }

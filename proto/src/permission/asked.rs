@@ -95,6 +95,9 @@ pub struct AskedBecause {
     /// Whether an approval for the session covers the same thing again.
     #[serde(default)]
     pub session_approval: bool,
+    /// Which hook wants it, and why it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook_message: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

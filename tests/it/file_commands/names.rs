@@ -197,3 +197,29 @@ async fn a_command_whose_file_is_not_used_says_why() {
     assert!(error.message.contains("there is no command"), "{error}");
     daemon.finish().await;
 }
+
+/// A remark about a file that is used is no reason why another name does not run.
+#[tokio::test]
+async fn a_file_that_is_used_is_not_given_as_the_reason() {
+    let daemon = Daemon::playing([]).await;
+    let session = session(&daemon).await;
+    let remarked = "---\nspelling: wrong\n---\nDo it.";
+    command(&daemon, "used", remarked);
+    let named = daemon.work().join(".github/prompts/file.prompt.md");
+    write(&named, "---\nname: other\nspelling: wrong\n---\nDo it.");
+    command(&daemon, "front/broken", "---\nallowed-tools:\n---\nDo it.");
+    let named = session.call(INVOKE, json!({"name": "other"})).await;
+    assert_eq!(named["prompt"], "Do it.");
+    for name in ["nowhere:used", "file", "back:broken"] {
+        let error = session.refused(INVOKE, json!({ "name": name })).await;
+        assert!(
+            error.message.contains("there is no command"),
+            "{name}: {error}"
+        );
+    }
+    for name in ["broken", "front:broken", "project:broken", "Front/Broken"] {
+        let error = session.refused(INVOKE, json!({ "name": name })).await;
+        assert!(error.message.contains("names no tool"), "{name}: {error}");
+    }
+    daemon.finish().await;
+}

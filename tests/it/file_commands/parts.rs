@@ -239,3 +239,22 @@ async fn a_question_ends_with_its_caller_and_with_the_daemon() {
     );
     daemon.finish().await;
 }
+
+/// Nobody could type into such a command, or come back for the rest of what it prints.
+#[tokio::test]
+async fn a_command_of_the_text_that_does_not_end_is_stopped_and_nothing_is_said() {
+    let daemon = Daemon::playing([]).await;
+    command(&daemon, "wait", "It is !`cat`.");
+    trust(&daemon).await;
+    let session = session(&daemon).await;
+    session.approve_all().await;
+    let refused = session.refused(INVOKE, json!({"name": "wait"})).await;
+    assert!(
+        refused.message.contains("waited for input") && refused.message.contains("was stopped"),
+        "{refused:?}"
+    );
+    let tasks = session.call("session.tasks.list", json!({})).await;
+    assert_eq!(tasks["tasks"], json!([]));
+    assert_eq!(session.count("user.message"), 0);
+    daemon.finish().await;
+}

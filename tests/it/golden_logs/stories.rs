@@ -56,6 +56,8 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("guard-absent", hooks::guard_absent().boxed_local()),
         ("guards-kept", hooks::guards_kept().boxed_local()),
         ("stop-limit", hooks::stop_limit().boxed_local()),
+        ("vouched-hooks", hooks::vouched_hooks().boxed_local()),
+        ("hook-stopped", hooks::hook_stopped().boxed_local()),
         ("provider-wait", budgets::provider_wait().boxed_local()),
         ("time-up", budgets::time_up().boxed_local()),
         ("fleet", fleet::fleet().boxed_local()),

@@ -127,7 +127,7 @@ fn folded(state: &State) -> Value {
         "mode": state.mode, "model": state.model, "effort": state.reasoning_effort,
         "agent": state.agent, "plan": state.plan_exists, "closed": state.closed,
         "tasks": tasks(state),
-        "guardFolders": state.guard_folders, "stopBlocks": state.stop_blocks,
+        "guardFolders": state.guard_folders, "vouchedHooks": state.vouched_hooks, "stopBlocks": state.stop_blocks,
         "autopilot": {
             "paused": state.autopilot.paused, "request": state.autopilot.request,
             "continues": state.autopilot.continues, "all": state.autopilot.all,

@@ -57,7 +57,8 @@ async fn a_hook_can_want_a_person_although_everything_is_allowed() {
         let request = permit(&mut session).await;
         assert_eq!(request["kind"], kind);
         if kind == "shell" {
-            assert_eq!(request["warning"], "sure?");
+            let warning = "The preToolUse hook of a client asks: sure?";
+            assert_eq!(request["warning"], warning);
         }
         session.next("session.idle").await;
         // A hook that answers permission requests may deny this one, too.

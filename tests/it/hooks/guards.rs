@@ -120,7 +120,7 @@ async fn an_app_that_comes_back_counts_once() {
     let session = old.create(named("first")).await;
     session.approve_all().await;
     let mut again = named("first");
-    again["disableResume"] = true.into();
+    again["loopdReturns"] = true.into();
     let (mut back, app) = joins(&daemon, &session.id, again).await;
     back.call("session.mode.get", json!({})).await;
     old.vanish().await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::support::{HookApp, HookReply, bash, offer, waits, without_hooks};
 
 /// A session whose sub-agent has answered; spoken to directly it runs a command and is told this.
-async fn with_kid(told: &str) -> Daemon {
+pub(super) async fn with_kid(told: &str) -> Daemon {
     let task = json!({"description": "a part of it", "prompt": "be ready", "name": "kid",
                       "mode": "sync", "agent_type": "general-purpose"});
     let script = Script::voices([
@@ -30,7 +30,7 @@ async fn with_kid(told: &str) -> Daemon {
     Daemon::builder().script(script.await).yolo().start().await
 }
 
-async fn kid_of(session: &Session) -> String {
+pub(super) async fn kid_of(session: &Session) -> String {
     let read = session.call("loopd.taskRead", json!({"id": "kid"})).await;
     read["node"]["sessionId"].as_str().unwrap().to_owned()
 }

@@ -13,6 +13,8 @@ pub(crate) enum HookReply {
     /// It has nothing to say.
     Nothing,
     Output(Value),
+    /// The whole answer, which may not be what the protocol says.
+    Whole(Value),
     /// Its handler fails with this text.
     Fails(&'static str),
     /// It never answers.
@@ -50,6 +52,7 @@ impl HookApp {
                 match reply {
                     HookReply::Nothing => request.answer(json!({})),
                     HookReply::Output(output) => request.answer(json!({ "output": output })),
+                    HookReply::Whole(answer) => request.answer(answer),
                     HookReply::Fails(why) => request.refuse(-32603, why),
                     HookReply::Never => {}
                 }

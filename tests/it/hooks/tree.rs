@@ -13,7 +13,7 @@ fn task(id: &str, prompt: &str, name: &str, mode: &str) -> Call {
 }
 
 /// A background agent has an agent that runs a command; told to go on, it runs one itself.
-async fn tree() -> Daemon {
+pub(super) async fn tree() -> Daemon {
     let denied = "Denied by preToolUse hook";
     let script = Script::voices([
         (
@@ -55,13 +55,13 @@ fn denying(session: &Session) -> HookApp {
 }
 
 /// Waits until the main agent says this.
-async fn says(session: &mut Session, text: &str) {
+pub(super) async fn says(session: &mut Session, text: &str) {
     let is_it =
         |event: &Value| event["type"] == "assistant.message" && event["data"]["content"] == text;
     session.next_where(text, is_it).await;
 }
 
-async fn go_on(session: &Session) {
+pub(super) async fn go_on(session: &Session) {
     let message = json!({"id": "one", "message": "go on"});
     let sent = session.call("session.tasks.sendMessage", message).await;
     assert_eq!(sent["sent"], true, "{sent}");

@@ -126,6 +126,53 @@ async fn a_server_that_reads_nothing_fails_by_its_timeout() {
 }
 
 #[tokio::test]
+async fn a_server_that_asks_without_end_is_not_read_and_holds_up_no_other() {
+    let daemon = impatient([
+        Turn::user("go").calls([call("c", "good-echo", json!({"text": "fine"}))]),
+        Turn::results(["fine"]).says("ok"),
+    ])
+    .await;
+    let servers = json!({"mcpServers": {
+        "good": server("good", &[]), "endless": server("asks-without-end", &[])}});
+    let mut session = daemon.client().create(servers).await;
+    session.approve_all().await;
+    session.ask("go").await;
+    assert_eq!(listed(&session, "endless").await["status"], "pending");
+    session.destroy().await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn prompts_that_are_never_listed_hold_up_no_tools() {
+    let daemon = impatient([
+        Turn::user("go").calls([call("c", "box-echo", json!({"text": "here"}))]),
+        Turn::results(["here"]).says("ok"),
+    ])
+    .await;
+    let servers = json!({"mcpServers": {"box": server("no-prompts", &[])}});
+    let mut session = daemon.client().create(servers).await;
+    session.approve_all().await;
+    until(&mut session, "box", "connected").await;
+    session.ask("go").await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn of_a_list_of_tools_that_is_too_large_a_part_is_used() {
+    let daemon = impatient([Turn::user("go").says("ok")]).await;
+    let servers = json!({"mcpServers": {"box": server("huge-tools", &[])}});
+    let mut session = daemon.client().create(servers).await;
+    let now = until(&mut session, "box", "connected").await;
+    let problem = now["loopdProblems"][0].as_str().unwrap();
+    assert!(problem.contains("the tools after it are left out"), "{now}");
+    session.ask("go").await;
+    let request = daemon.script().requests()[0].clone();
+    let tools = request.tools().join(" ").matches("box-tool").count();
+    assert!((60..300).contains(&tools), "{tools}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn what_a_server_started_ends_with_the_session() {
     for kind in ["good", "stays"] {
         let daemon = impatient([

@@ -186,6 +186,55 @@ async fn a_server_that_crashes_in_a_call_comes_back() {
 }
 
 #[tokio::test]
+async fn a_call_after_the_output_ended_waits_for_the_next_process() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([call("c", "box-close", json!({}))]),
+        Turn::any().calls([call("e", "box-echo", json!({"text": "anew"}))]),
+        Turn::results(["anew"]).says("ok"),
+    ])
+    .await;
+    let mut session = with(&daemon, server("good", &[])).await;
+    session.ask("go").await;
+    let told = daemon.script().requests()[1].last_results();
+    assert!(
+        told[0].contains("what it did until then is unknown"),
+        "{told:?}"
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn secrets_of_a_server_are_masked_wherever_it_repeats_them() {
+    let mut config = server("good", &[]);
+    config["env"] = json!({"LEAK": "plain-word", "LEAK_TOKEN": "hidden-token-1234"});
+    let mut dead = server("dies", &[]);
+    dead["env"] = json!({"LEAK_TOKEN": "hidden-token-1234"});
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([
+            call("s", "box-env", json!({"name": "LEAK_TOKEN"})),
+            call("p", "box-env", json!({"name": "LEAK"})),
+        ]),
+        Turn::any().says("ok"),
+    ])
+    .await;
+    let servers = json!({"mcpServers": {"box": config, "dead": dead}});
+    let mut session = daemon.client().create(servers).await;
+    session.approve_all().await;
+    session.ask("go").await;
+    let results = daemon.script().last_request().last_results();
+    assert_eq!(results, ["[redacted]", "plain-word"]);
+    let failed = until(&mut session, "dead", "failed").await;
+    let error = failed["error"].as_str().unwrap();
+    assert!(error.contains("no key was given [redacted]"), "{error}");
+    let named = json!({"serverName": "dead"});
+    let log = session.call("loopd.mcpLog", named.clone()).await;
+    let tested = session.call("loopd.mcpTest", named).await;
+    let said = format!("{log}{tested}{:?}", session.events());
+    assert!(!said.contains("hidden-token"), "{said}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_server_sees_its_own_variables_and_not_the_secrets_of_the_launch() {
     let mut config = server("good", &[]);
     config["env"] = json!({"GIVEN": "literal $HOME"});

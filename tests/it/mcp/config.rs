@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use loopd_tests::{Client, Daemon};
+use loopd_tests::{Client, Daemon, Turn, call};
 use serde_json::{Value, json};
 
 use super::{listed, noted, server, until};
@@ -156,6 +156,24 @@ async fn a_mistake_in_one_entry_leaves_the_others_alone() {
 }
 
 #[tokio::test]
+async fn what_is_not_known_in_an_entry_of_an_app_is_told() {
+    let daemon = Daemon::playing([]).await;
+    let mut config = server("good", &[]);
+    config["exclude_tools"] = json!(["crash"]);
+    let mut session = daemon
+        .client()
+        .create(json!({"mcpServers": {"box": config}}))
+        .await;
+    listed(&session, "box").await;
+    let told = session.next("session.warning").await["data"].to_string();
+    assert!(
+        told.contains("a member `exclude_tools`, which is not known"),
+        "{told}"
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn plugins_bring_servers_and_a_session_does_without_some() {
     let daemon = Daemon::playing([]).await;
     let plugin = daemon.file("plugin");
@@ -235,7 +253,14 @@ async fn the_user_s_own_file_is_changed_by_methods() {
 
 #[tokio::test]
 async fn values_of_variables_are_given_by_value_or_by_name() {
-    let script = loopd_tests::Script::play([]).await;
+    let asks = || call("a", "box-env", json!({"name": "A"}));
+    let script = loopd_tests::Script::play([
+        Turn::user("by name").calls([asks()]),
+        Turn::results(["given"]).says("ok"),
+        Turn::user("by value").calls([asks()]),
+        Turn::results(["WORD"]).says("ok"),
+    ])
+    .await;
     let daemon = Daemon::builder()
         .script(script)
         .env("WORD", "given")
@@ -244,17 +269,28 @@ async fn values_of_variables_are_given_by_value_or_by_name() {
     let client = daemon.client();
     let mut config = server("good", &[]);
     config["env"] = json!({"A": "WORD"});
-    let session = client.create(json!({"mcpServers": {"box": config}})).await;
+    let mut lost = server("good", &[]);
+    lost["env"] = json!({"A": "NO_SUCH_VARIABLE"});
+    let servers = json!({"mcpServers": {"box": config, "lost": lost}});
+    let mut session = client.create(servers).await;
+    session.approve_all().await;
     let set = json!({"mode": "indirect"});
     let mode = session.call("session.mcp.setEnvValueMode", set).await;
     assert_eq!(mode["mode"], "indirect");
     let removed = session.call("session.mcp.removeGitHub", json!({})).await;
     assert_eq!(removed["removed"], false);
-    let mut session = session;
     until(&mut session, "box", "connected").await;
+    let lost = listed(&session, "lost").await;
+    let error = lost["error"].as_str().unwrap();
+    assert!(
+        error.contains("NO_SUCH_VARIABLE, which is not set"),
+        "{error}"
+    );
+    session.ask("by name").await;
     session
         .call("session.mcp.setEnvValueMode", json!({"mode": "direct"}))
         .await;
+    session.ask("by value").await;
     let moved = session
         .call("session.mcp.moveLoadingToBackground", json!({}))
         .await;

@@ -243,6 +243,138 @@ async fn a_client_that_provides_tokens_comes_before_the_login_of_the_home() {
 }
 
 #[tokio::test]
+async fn a_token_of_a_client_is_replaced_when_the_server_refuses_it() {
+    let server = AuthServer::start().await;
+    let daemon = Daemon::playing([]).await;
+    let mut session = daemon.client().create(options(&server)).await;
+    let interest = json!({"eventType": "mcp.oauth_required"});
+    session
+        .call("session.eventLog.registerInterest", interest)
+        .await;
+    let give = async |session: &mut Session, token: &str, reason: &str| {
+        let asked = session.next("mcp.oauth_required").await["data"].clone();
+        assert_eq!(asked["reason"], reason);
+        let result = json!({"kind": "token", "accessToken": token});
+        let given = json!({"requestId": asked["requestId"], "result": result});
+        server.with(|state| {
+            state.expire();
+            state.access.insert(token.to_owned(), "read".to_owned());
+        });
+        session
+            .call("session.mcp.oauth.handlePendingRequest", given)
+            .await;
+    };
+    session.call("session.mcp.list", json!({})).await;
+    give(&mut session, "first-token", "initial").await;
+    until(&mut session, "box", "connected").await;
+    server.with(AuthState::expire);
+    let listing = session.start("session.mcp.listTools", json!({"serverName": "box"}));
+    give(&mut session, "second-token", "refresh").await;
+    listing.await.unwrap();
+    let counted = server.with(|state| (state.registrations, state.refreshes));
+    assert_eq!(counted, (0, 0));
+    assert!(!daemon.home().join("mcp-logins.json").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_server_says_about_its_login_is_fetched_from_no_neighbour() {
+    let neighbour = AuthServer::start().await;
+    let server = AuthServer::start().await;
+    // As a server elsewhere would name it. This one is on the same machine, so that it may.
+    let near = neighbour
+        .url()
+        .replace("/mcp", "/.well-known/oauth-authorization-server");
+    for (address, described) in [
+        (near, true),
+        ("http://169.254.1.1/latest".to_owned(), false),
+    ] {
+        server.with(|state| state.metadata_url = Some(address.clone()));
+        let daemon = Daemon::playing([]).await;
+        let mut session = daemon.client().create(options(&server)).await;
+        let interest = json!({"eventType": "mcp.oauth_required"});
+        session
+            .call("session.eventLog.registerInterest", interest)
+            .await;
+        session.call("session.mcp.list", json!({})).await;
+        let asked = session.next("mcp.oauth_required").await["data"].clone();
+        assert_eq!(asked["resourceMetadata"].is_string(), described, "{asked}");
+        daemon.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_login_that_the_entry_turns_off_is_neither_begun_nor_asked_for() {
+    let server = AuthServer::start().await;
+    let daemon = Daemon::playing([]).await;
+    let mut config = server.config();
+    config["oauth"] = json!(false);
+    let mut session = daemon
+        .client()
+        .create(json!({"mcpServers": {"box": config}}))
+        .await;
+    until(&mut session, "box", "needs-auth").await;
+    let params = json!({"serverName": "box"});
+    let refused = session.refused("session.mcp.oauth.login", params).await;
+    assert!(refused.message.contains("`oauth`"), "{refused:?}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_login_uses_the_port_of_the_entry_or_fails_by_name() {
+    let server = AuthServer::start().await;
+    let daemon = Daemon::playing([]).await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let mut config = server.config();
+    config["oauthRedirectPort"] = json!(port);
+    let mut session = daemon
+        .client()
+        .create(json!({"mcpServers": {"box": config}}))
+        .await;
+    until(&mut session, "box", "needs-auth").await;
+    let params = json!({"serverName": "box"});
+    let refused = session.refused("session.mcp.oauth.login", params).await;
+    assert!(
+        refused.message.contains(&format!("the port {port}")),
+        "{refused:?}"
+    );
+    drop(taken);
+    let url = begin(&session).await;
+    assert!(
+        url.contains(&format!("127.0.0.1%3A{port}%2Fcallback")),
+        "{url}"
+    );
+    visit(&url).await;
+    assert_eq!(ended(&session, &url).await["status"], "loggedIn");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn of_several_calls_on_a_forgotten_connection_one_makes_it_anew() {
+    let server = AuthServer::start().await;
+    let calls = |names: [&'static str; 5]| names.map(|name| call(name, "box-count", json!({})));
+    let daemon = Daemon::playing([
+        Turn::user("go").calls(calls(["a", "b", "c", "d", "e"])),
+        Turn::any().calls(calls(["f", "g", "h", "i", "j"])),
+        Turn::any().says("ok"),
+    ])
+    .await;
+    let mut session = logged_in(&daemon, &server).await;
+    server.with(AuthState::forget_connections);
+    session.ask("go").await;
+    let counted = server.with(|state| (state.greetings, state.calls));
+    assert_eq!(counted.0, 2, "greeted anew once: {counted:?}");
+    let told = daemon.script().requests()[1].last_results();
+    let again = told
+        .iter()
+        .filter(|it| it.contains("had forgotten"))
+        .count();
+    assert_eq!(counted.1, 10 - again, "{told:?}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_connection_that_a_server_forgot_is_made_anew_and_no_call_is_made_twice() {
     let server = AuthServer::start().await;
     let daemon = Daemon::playing([
@@ -272,5 +404,28 @@ async fn a_file_of_logins_that_cannot_be_read_is_left_alone() {
     let refused = session.refused("session.mcp.oauth.login", params).await;
     assert!(refused.message.contains("mcp-logins.json"), "{refused:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{ broken");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_session_that_keeps_logins_in_memory_uses_none_of_the_home_and_writes_none() {
+    let server = AuthServer::start().await;
+    let daemon = Daemon::playing([]).await;
+    let _shared = logged_in(&daemon, &server).await;
+    let mut private = options(&server);
+    private["mcpOAuthTokenStorage"] = "in-memory".into();
+    let mut session = daemon.client().create(private).await;
+    until(&mut session, "box", "needs-auth").await;
+    let before = std::fs::read_to_string(daemon.home().join("mcp-logins.json")).unwrap();
+    for method in ["session.mcp.oauth.login", "loopd.mcpLogout"] {
+        let error = session.refused(method, json!({"serverName": "box"})).await;
+        assert!(
+            error.message.contains("mcpOAuthTokenStorage"),
+            "{}",
+            error.message
+        );
+    }
+    let after = std::fs::read_to_string(daemon.home().join("mcp-logins.json")).unwrap();
+    assert_eq!(before, after);
     daemon.finish().await;
 }

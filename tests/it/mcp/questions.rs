@@ -87,6 +87,85 @@ async fn a_question_is_closed_with_its_call() {
 }
 
 #[tokio::test]
+async fn of_many_questions_at_once_and_of_endless_ones_some_are_declined() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([call("q", "box-ask_often", json!({"times": 20}))]),
+        Turn::any().says("ok"),
+        Turn::user("more").calls([call("l", "box-ask_long", json!({}))]),
+        Turn::any().says("ok"),
+    ])
+    .await;
+    let mut session = session(&daemon, true).await;
+    session.send("go").await;
+    // The server says how many answers it has: those that nobody was asked for.
+    session
+        .next_where("twelve answers", |event| {
+            event["data"]["progressMessage"] == "12"
+        })
+        .await;
+    let asked = session.events();
+    let asked = asked
+        .iter()
+        .filter(|event| event["type"] == "elicitation.requested");
+    let asked: Vec<&Value> = asked.map(|event| &event["data"]["requestId"]).collect();
+    assert_eq!(asked.len(), 8);
+    for request in asked {
+        let answer = json!({"requestId": request, "result": {"action": "cancel"}});
+        session
+            .call("session.ui.handlePendingElicitation", answer)
+            .await;
+    }
+    session.next("session.idle").await;
+    let answers = daemon.script().last_request().last_results().remove(0);
+    assert_eq!(answers.matches("decline").count(), 12, "{answers}");
+    assert_eq!(answers.matches("cancel").count(), 8, "{answers}");
+    session.ask("more").await;
+    assert_eq!(answered(&daemon), json!({"action": "decline"}));
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_server_logs_is_in_its_log() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([call(
+            "l",
+            "box-log",
+            json!({"text": "mind\u{1b}[31m the gap"}),
+        )]),
+        Turn::results(["logged"]).says("ok"),
+    ])
+    .await;
+    let mut session = session(&daemon, false).await;
+    session.ask("go").await;
+    let log = session
+        .call("loopd.mcpLog", json!({"serverName": "box"}))
+        .await;
+    let log = log["lines"].to_string();
+    assert!(
+        log.contains("[warning] mind") && !log.contains("\\u001b"),
+        "{log}"
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn prompts_of_all_pages_are_there() {
+    let daemon = Daemon::playing([]).await;
+    let options = json!({"mcpServers": {"box": server("pages", &[])}});
+    let mut session = daemon.client().create(options).await;
+    until(&mut session, "box", "connected").await;
+    if session.count("mcp.prompts.list_changed") == 0 {
+        session.next("mcp.prompts.list_changed").await;
+    }
+    let listed = session.call("session.commands.list", json!({})).await;
+    let listed = listed["commands"].to_string();
+    for number in 0..4 {
+        assert!(listed.contains(&format!("box:prompt{number}")), "{listed}");
+    }
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn servers_learn_where_the_session_works() {
     let daemon = Daemon::playing(asks("box-roots")).await;
     let mut session = session(&daemon, false).await;
@@ -101,6 +180,9 @@ async fn prompts_are_slash_commands() {
     let daemon = Daemon::playing([Turn::user("Greet Ann warmly.").says("Hello Ann!")]).await;
     let mut session = session(&daemon, false).await;
     until(&mut session, "box", "connected").await;
+    if session.count("mcp.prompts.list_changed") == 0 {
+        session.next("mcp.prompts.list_changed").await;
+    }
     let listed = session.call("session.commands.list", json!({})).await;
     let commands = listed["commands"].as_array().unwrap().clone();
     let greet = commands

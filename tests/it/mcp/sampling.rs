@@ -129,6 +129,33 @@ async fn the_limits_of_the_session_hold_for_what_servers_ask() {
 }
 
 #[tokio::test]
+async fn an_app_cancels_what_it_asked_the_model_for() {
+    let daemon = playing(vec![], vec![]).await;
+    let mut session = session(&daemon, json!({})).await;
+    let message = json!({"role": "user", "content": {"type": "text", "text": "Say hi."}});
+    let request = json!({"messages": [message], "maxTokens": 100});
+    let params =
+        json!({"requestId": "mine", "serverName": "box", "mcpRequestId": 1, "request": request});
+    let asking = session.start("session.mcp.executeSampling", params.clone());
+    let (permission, _) = session.permission().await;
+    let again = session.call("session.mcp.executeSampling", params).await;
+    assert_eq!(again["action"], "failure");
+    let cancel = json!({"requestId": "mine"});
+    let method = "session.mcp.cancelSamplingExecution";
+    let cancelled = session.call(method, cancel.clone()).await;
+    assert_eq!(cancelled["cancelled"], true);
+    assert_eq!(asking.await.unwrap(), json!({"action": "cancelled"}));
+    session
+        .next_where("the permission request is closed", |event| {
+            event["type"] == "permission.completed" && event["data"]["requestId"] == permission
+        })
+        .await;
+    let again = session.call(method, cancel).await;
+    assert_eq!(again["cancelled"], false);
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_request_is_closed_with_the_call_that_it_belongs_to() {
     let daemon = playing(vec![calls()], vec![]).await;
     let mut session = session(&daemon, json!({})).await;

@@ -189,6 +189,39 @@ def call(id, params):
     if name == "crash":
         print("about to crash", file=sys.stderr, flush=True)
         os._exit(7)
+    if name == "close":
+        # The output ends now, the program a little later.
+        os.close(1)
+        time.sleep(args.get("ms", 500) / 1000)
+        os._exit(7)
+    if name == "push":
+        for number in range(args.get("times", 1)):
+            content = args.get("text", "news") + (f" {number + 1}" if number else "")
+            send({"jsonrpc": "2.0", "method": "notifications/claude/channel",
+                  "params": {"content": content, "meta": {"room": "7"}}})
+        return text("pushed")
+    if name == "log":
+        send({"jsonrpc": "2.0", "method": "notifications/message",
+              "params": {"level": "warning", "logger": "x", "data": args.get("text", "careful")}})
+        return text("logged")
+    if name == "ask_often":
+        asked = {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
+        answers = [None] * args["times"]
+        token = params.get("_meta", {}).get("progressToken")
+        def one(at):
+            answers[at] = ask("elicitation/create", asked)["action"]
+            done = sum(answer is not None for answer in answers)
+            send({"jsonrpc": "2.0", "method": "notifications/progress",
+                  "params": {"progressToken": token, "progress": done}})
+        threads = [threading.Thread(target=one, args=(at,)) for at in range(len(answers))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return text(" ".join(sorted(answers)))
+    if name == "ask_long":
+        return text(json.dumps(ask("elicitation/create", {
+            "mode": "form", "message": "x" * 100_000, "requestedSchema": {"type": "object", "properties": {}}})))
     if name == "ask":
         schema = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
         answer = ask("elicitation/create", {"mode": "form", "message": "Which colour?", "requestedSchema": schema})
@@ -232,7 +265,8 @@ TOOLS = [
     tool("env", {"name": {"type": "string"}}), tool("environment"), tool("where"), tool("meta"), tool("picture"),
     tool("fail"), tool("slow", {"ms": {"type": "number"}, "steps": {"type": "number"}}), tool("crash"),
     tool("ask"), tool("visit"), tool("sample", {"text": {"type": "string"}}), tool("roots"),
-    tool("grow", {"times": {"type": "number"}}), tool("fork"), tool("secret"),
+    tool("grow", {"times": {"type": "number"}}), tool("fork"), tool("secret"), tool("close"), tool("push"),
+    tool("log"), tool("ask_often", {"times": {"type": "number"}}), tool("ask_long"),
 ]
 TASKS = {}
 TASK_ARGS = {"steps": {"type": "number"}, "ms": {"type": "number"}, "says": {"type": "string"}}
@@ -246,6 +280,8 @@ def tools():
                 {"name": "bad", "inputSchema": 7}, tool("echo")]
     if BEHAVIOUR == "long-names":
         return [tool("a" * 80), tool("a" * 80 + "b"), tool("with space"), tool("with.space")]
+    if BEHAVIOUR == "huge-tools":
+        return [{**tool(f"tool{number}"), "description": "x" * 7_000} for number in range(300)]
     if BEHAVIOUR in ("tasks", "new-tasks"):
         return TASK_TOOLS
     return TOOLS + EXTRA_TOOLS
@@ -281,6 +317,11 @@ def answer(id, method, params):
         return {"resourceTemplates": [{"uriTemplate": "test://{x}", "name": "any"}]}
     if method == "resources/read":
         return {"contents": [{"uri": params["uri"], "text": "content of " + params["uri"]}]}
+    if method == "prompts/list" and BEHAVIOUR == "no-prompts":
+        return None
+    if method == "prompts/list" and BEHAVIOUR == "pages":
+        start = int(params.get("cursor", "0"))
+        return {"prompts": [{"name": f"prompt{start}"}], **({"nextCursor": str(start + 1)} if start < 3 else {})}
     if method == "prompts/list":
         return {"prompts": [{"name": "greet", "description": "Greets.",
                              "arguments": [{"name": "who", "required": True}]}]}
@@ -356,8 +397,14 @@ def main():
     if BEHAVIOUR == "silent":
         time.sleep(600)
     if BEHAVIOUR == "dies":
-        print("no key was given", file=sys.stderr, flush=True)
+        print("no key was given", os.environ.get("LEAK_TOKEN", ""), file=sys.stderr, flush=True)
         sys.exit(3)
+    if BEHAVIOUR == "asks-without-end":
+        # Asks and reads no answers after the greeting.
+        handle(json.loads(sys.stdin.readline()))
+        while True:
+            send({"jsonrpc": "2.0", "id": NEXT[0], "method": "ping"})
+            NEXT[0] += 1
     if BEHAVIOUR == "floods":
         threading.Thread(target=flood, daemon=True).start()
     if BEHAVIOUR == "long-line":

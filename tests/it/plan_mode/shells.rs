@@ -122,3 +122,34 @@ async fn work_that_goes_on_is_named_when_plan_mode_begins() {
     assert!(message.contains("sleeper (`sleep 1000`)"), "{message}");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_command_that_the_end_of_plan_mode_stops_says_why() {
+    let daemon = daemon(vec![
+        Turn::user("wait").calls([call(
+            "a",
+            "bash",
+            json!({"command": "echo begun; sleep 1000"}),
+        )]),
+        Turn::any().says("stopped"),
+    ])
+    .await;
+    let mut session = planning(&daemon).await;
+    session.send("wait").await;
+    let begun = |event: &serde_json::Value| {
+        event["type"] == "tool.execution_partial_result"
+            && event["data"]["partialOutput"]
+                .as_str()
+                .is_some_and(|text| text.contains("begun"))
+    };
+    session.next_where("the output of the command", begun).await;
+    set(&session, "interactive").await;
+    session.next("session.idle").await;
+    let told = result_of(&session, "a");
+    assert!(told.contains("begun"), "{told}");
+    assert!(
+        told.contains("<the command was stopped because plan mode ended>"),
+        "{told}"
+    );
+    daemon.finish().await;
+}

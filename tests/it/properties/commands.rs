@@ -72,28 +72,31 @@ impl Work {
 }
 
 pub(super) fn create() -> Command {
-    Command::Create(Create {
+    Command::Create(Box::new(Create {
         agent: None,
         options: SessionOptions::default(),
         context: WorkContext::default(),
         permissions: Permissions::default(),
         version: "0".to_owned(),
         subagent: None,
-    })
+        name: None,
+        vouched_hooks: Vec::new(),
+    }))
 }
 
 pub(super) fn resume(pending: PendingWork) -> Command {
-    Command::Resume(Resume {
+    Command::Resume(Box::new(Resume {
         options: SessionOptions::default(),
         working_directory: None,
         context: WorkContext::default(),
         agent: None,
         managed: None,
+        vouched_hooks: None,
         was_active: true,
         already_in_use: false,
         continue_pending_work: matches!(pending, PendingWork::Continue),
         announce: true,
-    })
+    }))
 }
 
 pub(super) fn send(prompt: &str, place: SendPlace, id: Option<MessageId>) -> Command {
@@ -275,7 +278,7 @@ pub(super) fn assessed(turn: &TurnKey, call: &ToolCall, assessment: Assessment) 
         A::RunsInAClient | A::NeedsPermissionAndRunsInAClient => ToolOrigin::Client,
         _ => ToolOrigin::BuiltIn,
     };
-    Command::Assessed(Assessed {
+    Command::Assessed(Box::new(Assessed {
         turn: turn.clone(),
         call: call.id.clone(),
         origin,
@@ -309,7 +312,7 @@ pub(super) fn assessed(turn: &TurnKey, call: &ToolCall, assessment: Assessment) 
         ahead: Ahead::Shell,
         can_ask: !matches!(assessment, A::NeedsPermissionAndNobodyAnswers),
         hooks: loopd_kernel::hook::HookVerdict::None,
-    })
+    }))
 }
 
 pub(super) fn finished(turn: &TurnKey, call: &ToolCall, ended: Outcome) -> Command {
@@ -327,6 +330,7 @@ pub(super) fn outcome(outcome: Outcome) -> CallOutcome {
         telemetry: None,
         delivered: Vec::new(),
         skill: None,
+        stops: None,
     };
     let text = |content: &str| ToolResult {
         content: content.to_owned(),

@@ -7,7 +7,7 @@ use loopd_sdk::{Body, Durable, Ephemeral, Event, Events, Session, Wait};
 use crate::answer::describe;
 use crate::app::App;
 use crate::command::prompt::{Work, command_outcome, outcome_of};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WrongUsage};
 use crate::render::Renderer;
 use crate::slash::{self, Said};
 use crate::stdin;
@@ -34,7 +34,9 @@ pub(super) async fn run(
         }
     };
     if text.trim().is_empty() {
-        bail!("stdin brought no message; to send none and only watch, use </dev/null");
+        return Err(WrongUsage::error(
+            "stdin brought no message; to send none and only watch, use </dev/null",
+        ));
     }
     let mut work = match slash::read(app, session, &text, None).await? {
         Said::Send(message) => {

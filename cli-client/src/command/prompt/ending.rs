@@ -1,6 +1,8 @@
 //! How a run came to its end: its answer, and its exit code.
 
-use loopd_sdk::{BegunWork, Error, FleetEnd, LimitKind, Reply, Session, StopReason, TurnOutcome};
+use loopd_sdk::{
+    BegunWork, Error, FleetEnd, LimitKind, Mode, Reply, Session, StopReason, TurnOutcome,
+};
 
 use crate::app::App;
 use crate::outcome::Outcome;
@@ -78,6 +80,31 @@ pub(super) fn of_stop(app: &App, reason: StopReason) -> Outcome {
         StopReason::Rejected => Outcome::NobodyToAsk,
         StopReason::Aborted | StopReason::Error => Outcome::Failed,
     }
+}
+
+/// Returns the outcome of a run that was to go on until its task is marked as complete, and has ended
+/// without that; says why. `of_message` tells that it was the run of a message, and not of a command.
+pub(super) async fn unfinished(
+    app: &App,
+    session: &Session,
+    of_message: bool,
+) -> anyhow::Result<Option<Outcome>> {
+    let status = session.autopilot().await?;
+    let why = match status.mode {
+        Mode::Interactive | Mode::Plan => "somebody has switched the autopilot off",
+        Mode::Autopilot if status.paused => "the autopilot is paused",
+        Mode::Autopilot if !status.active => {
+            "the app of the session tells the agent itself to go on"
+        }
+        // A warning of the session has said why.
+        Mode::Autopilot if of_message => "the autopilot cannot go on",
+        Mode::Autopilot => return Ok(None),
+    };
+    app.terminal.notice(&format!(
+        "loop: {why}, and the task is not marked as complete; to let it go on: loop resume {} --autopilot \"go on\"",
+        session.id()
+    ));
+    Ok(Some(Outcome::Limit))
 }
 
 /// Returns the outcome of a command and of what it has begun.

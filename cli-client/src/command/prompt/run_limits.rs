@@ -113,7 +113,8 @@ impl WatchedLimits {
             | Outcome::NobodyToAsk
             | Outcome::Limit
             | Outcome::Blocked
-            | Outcome::Interrupted => {
+            | Outcome::Interrupted
+            | Outcome::Left => {
                 format!(
                     "stopped after {} calls of the model",
                     self.most_turns.unwrap_or_default()

@@ -1,18 +1,21 @@
 //! Shows the work of a session until its end: the turn of a message, or what a slash command has begun.
 
+use std::io::ErrorKind;
+
 use loopd_sdk::{
-    BegunWork, Body, CUT_WARNINGS, CompletionOutcome, Durable, Error, Event, KeepsWaiting, Mode,
-    Reply, Session, StopReason, Stopped, TaskComplete, Turn, TurnOutcome, UntilIdle,
+    BegunWork, Body, CUT_WARNINGS, CompletionOutcome, Durable, Error, Event, Mode, Reply, Session,
+    StopReason, TaskComplete, TurnOutcome,
 };
 
 use super::Shows;
 use super::background::Background;
-use super::ending::{answer, command_outcome, of_stop, outcome_of};
+use super::ending::{answer, command_outcome, of_stop, outcome_of, unfinished};
 use super::run_limits::{Counts, WatchedLimits};
+use super::work::{Stopping, Work};
 use crate::app::App;
 use crate::outcome::Outcome;
-use crate::render::{OwnRun, Renderer, UserMessages};
-use crate::terminal::{Style, Terminated, sanitize};
+use crate::render::{OwnRun, Renderer};
+use crate::terminal::{OutputReader, Style, Terminated, sanitize};
 
 /// Which answers are shown, if other clients send messages to the same session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,73 +23,6 @@ pub(crate) enum Answers {
     /// Only the answer to what was said here: stdout is its result.
     Own(Shows),
     All,
-}
-
-/// The work that is shown until its end.
-pub(crate) enum Work {
-    Message(Turn),
-    /// A command that has run, and what goes on because of it.
-    Command {
-        begun: Option<BegunWork>,
-        until_idle: UntilIdle,
-    },
-    /// The commands that a run has left in the background.
-    Background(Box<Background>),
-}
-
-impl Work {
-    pub(crate) async fn next(&mut self) -> Option<Event> {
-        match self {
-            Self::Message(turn) => turn.next().await,
-            Self::Command { until_idle, .. } => until_idle.next().await,
-            Self::Background(wait) => wait.next().await,
-        }
-    }
-
-    /// Prepares a renderer for it.
-    fn renderer(&self, app: &App, answers: Answers) -> Renderer {
-        let mut renderer = Renderer::new(&app.terminal, app.options.json, UserMessages::Hidden);
-        let Answers::Own(shows) = answers else {
-            return renderer;
-        };
-        match self {
-            Self::Message(turn) => renderer.only_answers_to(turn.message_id().clone()),
-            Self::Command { .. } | Self::Background(_) => renderer.only_last_answer(),
-        }
-        if shows == Shows::Answer {
-            renderer.only_problems();
-        }
-        renderer
-    }
-
-    /// Stops the turn of our own message, or takes the message out of the queue, or stops what the
-    /// command has begun. A turn of another client goes on; then returns `false`.
-    async fn stop(&self, app: &App, session: &Session) -> anyhow::Result<bool> {
-        let turn = match self {
-            Self::Message(turn) => turn,
-            Self::Command { begun, .. } => {
-                match begun {
-                    Some(BegunWork::Fleet) => drop(session.stop_fleet().await?),
-                    Some(BegunWork::Agent) | None => {}
-                }
-                session.abort().await?;
-                return Ok(true);
-            }
-            // The answer is there; who does not wait for the commands leaves.
-            Self::Background(_) => return Ok(false),
-        };
-        let stopped = session.stop_message(turn.message_id(), KeepsWaiting::No);
-        match stopped.await? {
-            Stopped::Interrupted { .. } | Stopped::Removed => Ok(true),
-            Stopped::Spared { .. } => {
-                app.terminal.notice(&format!(
-                    "the running turn belongs to another client and goes on; to stop it: loop abort {}",
-                    session.id()
-                ));
-                Ok(false)
-            }
-        }
-    }
 }
 
 /// Shows the work until its end. Ctrl-C stops it and keeps the session.
@@ -99,7 +35,7 @@ pub(crate) async fn watch(
     let mut watching = Watching {
         app,
         session,
-        renderer: work.renderer(app, answers),
+        renderer: work.renderer(app, session, answers),
         limits: match (answers, &work) {
             (Answers::All, _) => WatchedLimits::default(),
             (
@@ -118,9 +54,11 @@ pub(crate) async fn watch(
             Answers::Own(_) => Some(Terminated::listen()?),
             Answers::All => None,
         },
+        reader: app.terminal.output_reader(),
         interrupted: false,
         was_shown: false,
         last: None,
+        called_last: false,
         own: match (&work, answers) {
             (Work::Message(turn), Answers::Own(_)) => Some(OwnRun::of(turn.message_id().clone())),
             (Work::Message(_) | Work::Command { .. } | Work::Background(_), _) => None,
@@ -128,6 +66,8 @@ pub(crate) async fn watch(
         task: None,
         stopped: None,
         is_cut: false,
+        autopilot_ended: false,
+        is_message: matches!(work, Work::Message(_)),
     };
     if let Some(outcome) = watching.follow(&mut work).await? {
         return Ok(outcome);
@@ -142,18 +82,28 @@ pub(crate) async fn watch(
                 return Ok(outcome);
             }
             watching.end_run(&finished)?;
-            if matches!(&finished, Ok(reply) if answer(reply).trim().is_empty()) {
+            let is_empty = matches!(&finished, Ok(reply) if answer(reply).trim().is_empty());
+            if is_empty {
                 app.terminal
                     .notice("loop: the agent ended without an answer");
             }
             let failed = finished.is_err();
             let is_idle = matches!(&finished, Ok(reply) if reply.outcome == TurnOutcome::Idle);
-            let paused = watching.paused(answers, is_idle).await?;
+            let unfinished = watching.unfinished(answers, is_idle).await?;
             // Whoever has stopped it here knows why it has no answer.
             let known =
                 watching.was_shown || watching.interrupted || watching.limits.stopped().is_some();
-            let outcome = outcome_of(app, finished, known);
-            (failed, paused.map_or(outcome, Ok))
+            let outcome = match outcome_of(app, finished, known) {
+                Ok(Outcome::Done) => Ok(match unfinished {
+                    Some(outcome) => outcome,
+                    None if is_empty && !watching.called_last && answers != Answers::All => {
+                        Outcome::Failed
+                    }
+                    None => Outcome::Done,
+                }),
+                outcome => outcome,
+            };
+            (failed, outcome)
         }
         Work::Command { begun, until_idle } => {
             let finished = until_idle.finish();
@@ -179,11 +129,11 @@ pub(crate) async fn watch(
                 }
                 Ok(Outcome::Done) if begun.is_some() => {
                     let known = watching.autopilot_outcome();
-                    let paused = match known {
+                    let unfinished = match known {
                         Some(_) => None,
-                        None => watching.paused(answers, ended_well).await?,
+                        None => watching.unfinished(answers, ended_well).await?,
                     };
-                    Ok(known.or(paused).unwrap_or(Outcome::Done))
+                    Ok(known.or(unfinished).unwrap_or(Outcome::Done))
                 }
                 outcome => outcome,
             };
@@ -192,9 +142,11 @@ pub(crate) async fn watch(
         Work::Background(_) => (false, Ok(Outcome::Done)),
     };
     if watching.interrupted {
-        let again = format!("the session is kept: loop resume {}", session.id());
-        app.terminal
-            .notice(&app.terminal.styled(Style::Dim, &again));
+        if answers == Answers::All {
+            let again = format!("the session is kept: loop resume {}", session.id());
+            app.terminal
+                .notice(&app.terminal.styled(Style::Dim, &again));
+        }
         return Ok(Outcome::Interrupted);
     }
     if let (Some(outcome), true) = (watching.limits.stopped(), failed) {
@@ -213,10 +165,14 @@ struct Watching<'a> {
     limits: WatchedLimits,
     /// The signal that asks this process to end; a conversation has the usual handling.
     signals: Option<Terminated>,
+    /// Who reads what is printed.
+    reader: OutputReader,
     interrupted: bool,
     was_shown: bool,
     /// The last message of the agent, if it called no tool.
     last: Option<String>,
+    /// Whether that message called tools: the run ended with a call that a person has rejected.
+    called_last: bool,
     /// Whose run an event belongs to, where other clients send messages to the same session.
     own: Option<OwnRun>,
     /// What the agent said last of its task.
@@ -225,6 +181,10 @@ struct Watching<'a> {
     stopped: Option<StopReason>,
     /// Whether the last message of the agent is not complete.
     is_cut: bool,
+    /// Whether the session was switched out of autopilot mode during the run.
+    autopilot_ended: bool,
+    /// Whether the work is the run of a message, and not what a command has begun.
+    is_message: bool,
 }
 
 impl Watching<'_> {
@@ -236,21 +196,35 @@ impl Watching<'_> {
                 biased;
                 () = interrupted(app, self.signals.as_mut()) => {
                     // A second signal does not wait for the daemon.
-                    let again = std::mem::replace(&mut self.interrupted, true);
-                    if again || !work.stop(app, self.session).await? {
-                        return Ok(Some(Outcome::Interrupted));
+                    if std::mem::replace(&mut self.interrupted, true) {
+                        return Ok(Some(Outcome::Left));
                     }
-                    continue;
+                    match work.stop(app, self.session).await? {
+                        Stopping::Ends => continue,
+                        Stopping::WithSession => return Ok(Some(Outcome::Interrupted)),
+                        Stopping::Spared => return Ok(Some(Outcome::Left)),
+                    }
                 }
                 outcome = self.limits.over() => {
                     // The daemon gets some time to stop it, and no more.
-                    if !self.limits.stops(outcome) || !work.stop(app, self.session).await? {
+                    if !self.limits.stops(outcome)
+                        || work.stop(app, self.session).await? != Stopping::Ends
+                    {
                         return Ok(Some(outcome));
                     }
                     continue;
                 }
                 // The question stays open, and the session goes on without this client.
-                () = app.terminal.closed() => return Ok(Some(Outcome::Interrupted)),
+                () = app.terminal.closed() => {
+                    if app.terminal.is_left() {
+                        app.terminal.notice(&format!(
+                            "loop: a question waits for an answer; to give it: loop attach {}",
+                            self.session.id()
+                        ));
+                    }
+                    return Ok(Some(Outcome::Left));
+                }
+                () = self.reader.gone() => return self.unread(work).await.map(Some),
                 event = work.next() => event,
                 // Only when no event is left: a question comes after what it is about.
                 question = app.turnstile.next() => {
@@ -262,11 +236,29 @@ impl Watching<'_> {
             let Some(event) = event else {
                 return Ok(None);
             };
-            self.note(&event)?;
+            if let Err(error) = self.note(&event) {
+                let failure = error.downcast_ref::<std::io::Error>();
+                if failure.is_some_and(|it| it.kind() == ErrorKind::BrokenPipe) {
+                    return self.unread(work).await.map(Some);
+                }
+                // What cannot be printed does not go on.
+                work.stop(app, self.session).await?;
+                return Err(error);
+            }
             if !app.terminal.can_ask() && waits_for_guard(&event.body) {
                 return give_up(app, self.session, work).await.map(Some);
             }
         }
+    }
+
+    /// Stops work that nobody reads of any more.
+    async fn unread(&self, work: &Work) -> anyhow::Result<Outcome> {
+        work.stop(self.app, self.session).await?;
+        self.app.terminal.notice(&format!(
+            "loop: nobody reads the output any more, so the run was stopped; the session is kept: loop resume {}",
+            self.session.id()
+        ));
+        Ok(Outcome::Failed)
     }
 
     fn note(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -277,6 +269,7 @@ impl Watching<'_> {
             (Body::Durable(Durable::AssistantMessage(said)), None) if is_own => {
                 let is_answer = said.tool_requests.is_empty();
                 self.last = is_answer.then(|| said.content.clone());
+                self.called_last = !is_answer;
                 self.is_cut = false;
             }
             (Body::Durable(Durable::SessionWarning(warning)), None)
@@ -291,6 +284,9 @@ impl Watching<'_> {
             _ => {}
         }
         self.renderer.show(event)?;
+        if is_own {
+            self.app.denied_unasked.note(event);
+        }
         if !is_own {
             self.app.denied_unasked.forget(event);
         } else if let Some(denied) = self.app.denied_unasked.denial(event) {
@@ -299,6 +295,10 @@ impl Watching<'_> {
         }
         if let Body::Durable(Durable::ModeChanged(change)) = &event.body {
             self.app.planning.set(change.new_mode);
+            let has_begun = self.own.as_ref().is_some_and(|own| !own.is_other());
+            let ends = has_begun && change.previous_mode == Mode::Autopilot;
+            self.autopilot_ended =
+                change.new_mode != Mode::Autopilot && (self.autopilot_ended || ends);
         }
         Ok(())
     }
@@ -357,21 +357,14 @@ impl Watching<'_> {
         self.stopped.map(|reason| of_stop(self.app, reason))
     }
 
-    /// Returns the outcome of a run that has stopped because somebody has paused the autopilot.
-    async fn paused(&self, answers: Answers, is_idle: bool) -> anyhow::Result<Option<Outcome>> {
-        if answers == Answers::All || !is_idle || !self.app.options.asks_for_autopilot() {
+    /// Returns the outcome of a run that has ended although the autopilot was to go on until the task is
+    /// marked as complete. `is_idle` tells that the run ended by itself, without such a mark.
+    async fn unfinished(&self, answers: Answers, is_idle: bool) -> anyhow::Result<Option<Outcome>> {
+        let expects = self.app.options.asks_for_autopilot() || self.autopilot_ended;
+        if answers == Answers::All || !is_idle || !expects {
             return Ok(None);
         }
-        let status = self.session.autopilot().await?;
-        if status.mode != Mode::Autopilot || !status.paused {
-            return Ok(None);
-        }
-        self.app.terminal.notice(&format!(
-            "loop: the autopilot is paused, and the task is not marked as complete; to let it go on: \
-             loop resume {} --autopilot \"go on\"",
-            self.session.id()
-        ));
-        Ok(Some(Outcome::Limit))
+        unfinished(self.app, self.session, self.is_message).await
     }
 }
 

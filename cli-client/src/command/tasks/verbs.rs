@@ -10,7 +10,7 @@ use super::{WatchedSession, status_of, tree};
 use crate::amount::{counted, span, tokens};
 use crate::app::App;
 use crate::args::{TaskScope, TasksVerb};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, WrongUsage};
 use crate::stdin;
 use crate::terminal::{Style, sanitize};
 
@@ -32,7 +32,9 @@ pub(crate) async fn act(app: &App, what: TasksVerb) -> anyhow::Result<Outcome> {
                 message
             };
             if message.trim().is_empty() {
-                bail!("there is no message: say what is to be done");
+                return Err(WrongUsage::error(
+                    "there is no message: say what is to be done",
+                ));
             }
             let found = find::task(&meant(&scope).await?, &id).await?;
             let task = found.node.task.id();

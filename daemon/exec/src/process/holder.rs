@@ -75,6 +75,8 @@ struct Holder {
 
 fn prepare() -> io::Result<Holder> {
     crate::sys::close_inherited_descriptors();
+    // It has the socket to the daemon and the environments of commands. What it runs can be inspected again.
+    crate::sys::refuse_inspection()?;
     let thread = SingleThread::check()?;
     let daemon = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let null = std::fs::File::open("/dev/null")?;

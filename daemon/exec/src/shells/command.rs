@@ -152,6 +152,12 @@ impl AttachedCommand {
         }
     }
 
+    /// Returns why somebody stopped the command; `None` if it ended by itself or still runs.
+    pub fn stop_reason(&self) -> Option<CloseReason> {
+        let stopped = *self.stopped.lock();
+        stopped.filter(|_| !self.is_running())
+    }
+
     pub fn status(&self) -> CommandStatus {
         match self.run.state() {
             CommandState::Running => CommandStatus::Running,

@@ -22,6 +22,8 @@ pub struct CallOutcome {
     pub delivered: Vec<CompletionRef>,
     /// The skill that the call loads.
     pub skill: Option<Box<SkillInvoked>>,
+    /// A hook that saw the result stops the agent: which one, and why.
+    pub stops: Option<String>,
 }
 
 /// The completion of a task: which task, and when it ended or became idle.
@@ -49,6 +51,7 @@ impl CallOutcome {
             telemetry: None,
             delivered: Vec::new(),
             skill: None,
+            stops: None,
         }
     }
 
@@ -69,6 +72,7 @@ impl CallOutcome {
             telemetry: None,
             delivered: Vec::new(),
             skill: None,
+            stops: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Commands that create a session and resume it.
 
 use loopd_proto::event::agent::SubagentIdentity;
+use loopd_proto::event::hook::VouchedFolder;
 use loopd_proto::event::session::WorkContext;
 use loopd_proto::permission::{ManagedPermissions, Permissions};
 use loopd_proto::session::SessionOptions;
@@ -18,6 +19,10 @@ pub struct Create {
     pub version: String,
     /// Set when the session is an agent of another one.
     pub subagent: Option<Box<SubagentIdentity>>,
+    /// The name of the session, if a client gives it one.
+    pub name: Option<String>,
+    /// What is in the folders of hooks that the client names.
+    pub vouched_hooks: Vec<VouchedFolder>,
 }
 
 /// Turns a session with a copied log into an agent.
@@ -37,6 +42,8 @@ pub struct Resume {
     pub agent: Option<Box<AgentPick>>,
     /// Managed settings of an app, in addition to those that were set before.
     pub managed: Option<Box<ManagedPermissions>>,
+    /// What is in the folders of hooks that the client names.
+    pub vouched_hooks: Option<Vec<VouchedFolder>>,
     /// Whether another client is attached. The session fills this in itself.
     pub was_active: bool,
     pub already_in_use: bool,

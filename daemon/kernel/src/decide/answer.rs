@@ -404,6 +404,7 @@ pub(super) fn user_input(
         telemetry: None,
         delivered: Vec::new(),
         skill: None,
+        stops: None,
     };
     finish_into(state, turn, call, outcome, &mut decision, env);
     decision

@@ -30,20 +30,20 @@ pub(super) fn ask_person(
     env: &mut DecideEnv<'_>,
 ) {
     if !can_ask {
-        let because = because(state, &request, asked_by, env);
+        let because = because(state, &request, &asked_by, env);
         let text = texts::could_not_ask(because.as_ref());
         let outcome = CallOutcome::failure("denied", text);
         return finish_into(state, turn, call, outcome, decision, env);
     }
     let id = env.request();
-    decision.store(requested(state, id, request, asked_by, env));
+    decision.store(requested(state, id, request, &asked_by, env));
 }
 
 /// Returns why a person has to decide about a request.
 pub(super) fn because(
     state: &State,
     request: &PermissionRequest,
-    asked_by: AskedBy,
+    asked_by: &AskedBy,
     env: &DecideEnv<'_>,
 ) -> Option<AskedBecause> {
     let by_rules = asked::because(&env.permissions(state), env.whereabouts(state), request);
@@ -54,11 +54,13 @@ pub(super) fn because(
             rules: Vec::new(),
             // An approval covers calls that need no permission of their own.
             session_approval: matches!(request, PermissionRequest::Hook { .. }),
+            hook_message: None,
         }),
-        AskedBy::Hook => Some(AskedBecause {
+        AskedBy::Hook(why) => Some(AskedBecause {
             reason: AskReason::Hook,
             rules: Vec::new(),
             session_approval: false,
+            hook_message: why.clone(),
         }),
     };
     // A reason that allows no lasting approval comes first.
@@ -74,7 +76,7 @@ pub(super) fn requested(
     state: &State,
     id: RequestId,
     request: PermissionRequest,
-    asked_by: AskedBy,
+    asked_by: &AskedBy,
     env: &DecideEnv<'_>,
 ) -> Durable {
     let permissions = env.permissions(state);

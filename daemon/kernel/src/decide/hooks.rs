@@ -4,7 +4,7 @@
 use loopd_proto::event::Durable;
 use loopd_proto::event::ask::{PermissionCompleted, PermissionRequested};
 use loopd_proto::event::fact::{Answered, Asked, GuardWanted, LoopOutcome, Reminded};
-use loopd_proto::event::hook::{ContextAdded, HookEnd, StopBlocked};
+use loopd_proto::event::hook::{ContextAdded, HookEnd, HookStopped, StopBlocked};
 use loopd_proto::event::session::Warning;
 use loopd_proto::event::tool::ToolStart;
 use loopd_proto::id::{RequestId, SessionId, ToolCallId};
@@ -17,7 +17,9 @@ use super::turn::{end_turn, next_turn};
 use super::{autopilot, queue, rest};
 use crate::command::{Answer, CallOutcome, DecideEnv, Decision, Effect};
 use crate::guards::ClientGuards;
-use crate::hook::{Guarded, HookDenial, HookPermission, HookVerdict, STOP_LIMIT, StopAnswered};
+use crate::hook::{
+    Guarded, HookDenial, HookPermission, HookVerdict, STOP_LIMIT, STOPPED, StopAnswered,
+};
 use crate::model::ToolCall;
 use crate::policy::grant::Grant;
 use crate::policy::{Verdict, asked, judge};
@@ -91,6 +93,20 @@ fn store_ended(decision: &mut Decision, ended: Vec<HookEnd>) {
     for end in ended {
         decision.store(Durable::HookEnd(end));
     }
+}
+
+/// Records that a hook stops the agent with the results of this turn.
+pub(super) fn stopped(call: &ToolCallId, reason: String, decision: &mut Decision) {
+    decision
+        .store(Durable::SessionWarning(Warning {
+            warning_type: STOPPED.to_owned(),
+            message: texts::stopped_by_hook(&reason),
+            url: None,
+        }))
+        .store(Durable::HookStopped(HookStopped {
+            tool_call_id: call.clone(),
+            reason,
+        }));
 }
 
 /// Stores what hooks changed and what they tell the model.
@@ -221,6 +237,10 @@ pub(super) fn permission(
         HookVerdict::Allow if for_a_person => HookVerdict::None,
         verdict => verdict,
     };
+    let asked_by = match &verdict {
+        HookVerdict::Ask(why) => asked.asked_by.clone().and_hook(why.clone()),
+        HookVerdict::None | HookVerdict::Allow | HookVerdict::Deny(_) => asked.asked_by.clone(),
+    };
     match verdict {
         HookVerdict::None | HookVerdict::Ask(_) => {
             ask_person(
@@ -228,7 +248,7 @@ pub(super) fn permission(
                 turn,
                 call,
                 asked.request,
-                (asked.can_ask, asked.asked_by),
+                (asked.can_ask, asked_by),
                 &mut decision,
                 env,
             );

@@ -4,7 +4,8 @@ mod waited_for;
 
 use loopd_proto::event::ask::PermissionCompleted;
 use loopd_proto::event::fact::{
-    Answered, Configured, LoopEnded, LoopOutcome, PermissionUnanswered, PermissionsSet,
+    Answered, Configured, LoopEnded, LoopOutcome, Named, NamedBy, PermissionUnanswered,
+    PermissionsSet,
 };
 use loopd_proto::event::session::{
     Empty, Resume as Resumed, Shutdown as ShutDown, ShutdownType, Start,
@@ -18,7 +19,7 @@ use super::abort::{INTERRUPT_CODE, close_waiting};
 use super::tools::{complete, tell_external_done};
 use super::{
     autopilot, compaction, fleet, guard_folders, limits, part, provider_wait, queue, rewind,
-    settings, tasks, tell_idle,
+    settings, tasks, tell_idle, vouched_hooks,
 };
 
 use waited_for::{WaitOutcome, WaitedFor, waited_for};
@@ -68,6 +69,13 @@ pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> 
             permissions: create.permissions,
         }));
     }
+    vouched_hooks::vouch(state, Some(create.vouched_hooks), &mut decision);
+    if let Some(name) = create.name {
+        decision.store(Durable::Named(Named {
+            name,
+            by: NamedBy::User,
+        }));
+    }
     decision
 }
 
@@ -110,6 +118,7 @@ pub(super) fn resume(
             working_directory: cwd.clone(),
         })));
     }
+    vouched_hooks::vouch(state, resume.vouched_hooks, &mut decision);
     settings::tell_hooks_off(state, &options, &mut decision);
     let model = settings::named_model(state, &mut decision, &resume.options);
     if let Some(managed) = resume.managed {

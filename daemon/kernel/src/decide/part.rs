@@ -40,7 +40,7 @@ pub(super) fn ask(state: &State, asked: PartAsked, env: &DecideEnv<'_>) -> Decis
     }
     let granted = by_rules(state, Some(permission.clone()), claim, &hooks, env);
     let asked_by = match &hooks {
-        HookVerdict::Ask(_) => AskedBy::Hook,
+        HookVerdict::Ask(why) => AskedBy::Hook(why.clone()),
         HookVerdict::None | HookVerdict::Allow | HookVerdict::Deny(_) => AskedBy::Nobody,
     };
     // A hook wants a person to decide, whatever else allows the part.
@@ -58,7 +58,7 @@ pub(super) fn ask(state: &State, asked: PartAsked, env: &DecideEnv<'_>) -> Decis
             ..
         }) => decided(&mut decision, request, Err(texts::denied_by_rules(&rules))),
         Err(not) if !can_ask => {
-            let because = asking::because(state, &not.request, asked_by, env);
+            let because = asking::because(state, &not.request, &asked_by, env);
             let why = texts::could_not_ask(because.as_ref());
             decided(&mut decision, request, Err(why));
         }
@@ -72,7 +72,7 @@ pub(super) fn ask(state: &State, asked: PartAsked, env: &DecideEnv<'_>) -> Decis
                 | HookVerdict::Ask(None)
                 | HookVerdict::Deny(_) => *wanted,
             };
-            decision.store(requested(state, request, wanted, asked_by, env));
+            decision.store(requested(state, request, wanted, &asked_by, env));
         }
     }
     decision

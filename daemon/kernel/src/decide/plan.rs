@@ -184,6 +184,7 @@ fn success(text: String) -> CallOutcome {
         telemetry: None,
         delivered: Vec::new(),
         skill: None,
+        stops: None,
     }
 }
 
@@ -246,7 +247,9 @@ pub(super) fn overtaken(state: &State, decision: &mut Decision, mode: Mode, env:
     let is_closed = |other: &CallState| waiting.iter().any(|(_, call, _)| *call == other);
     let mut calls = turn.calls().iter();
     if !calls.any(|call| call.is_open() && !is_closed(call)) {
-        let stop = if turn.was_rejected() {
+        let stop = if turn.was_stopped() {
+            Stop::ByHook
+        } else if turn.was_rejected() {
             Stop::Rejected
         } else {
             Stop::No

@@ -13,7 +13,7 @@ use loopd_proto::params::options::OptionsPatch;
 use loopd_proto::params::tool::SubagentSettings;
 use loopd_proto::session::{Mode, SessionOptions};
 
-use super::{guard_folders, limits, plan};
+use super::{guard_folders, limits, plan, vouched_hooks};
 use crate::changed_shells::command_of;
 use crate::command::{
     AgentChoice, AgentPick, Answer, DecideEnv, Decision, LogLevel, McpSwitch, ModelChoice, Refusal,
@@ -207,6 +207,7 @@ pub(super) fn options(state: &State, patch: &OptionsPatch, env: &DecideEnv<'_>) 
     let options = patch.applied_to(state.options.clone());
     let session_limits = options.session_limits;
     configure(state, &mut decision, options, cwd);
+    vouched_hooks::vouch(state, patch.vouched_hooks.clone(), &mut decision);
     named_model(state, &mut decision, &patch.options);
     limits::changed(state, &mut decision, session_limits, env);
     decision.answer = Answer::Accepted(!decision.steps.is_empty());

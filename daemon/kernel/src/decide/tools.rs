@@ -136,7 +136,7 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
                 | HookVerdict::Deny(_) => *request,
             };
             let asked_by = match (&verdict, &by_name) {
-                (HookVerdict::Ask(_), _) => AskedBy::Hook,
+                (HookVerdict::Ask(why), _) => AskedBy::Hook(why.clone()),
                 (_, Verdict::Ask) => AskedBy::ToolRule,
                 _ => AskedBy::Nobody,
             };
@@ -406,6 +406,11 @@ pub(super) fn finish_into(
     let failed = outcome.status != CallStatusReport::Success;
     let delivered = tasks::delivered_by_result(state, &outcome.delivered);
     let loaded = outcome.skill.take().filter(|_| !failed);
+    let stopped = outcome.stops.take();
+    let is_stopped = stopped.is_some() || turn.was_stopped();
+    if let Some(reason) = stopped {
+        hooks::stopped(&call.call.id, reason, decision);
+    }
     complete(decision, turn, &call.call.id, outcome);
     // All are stored in one transaction, so that a crash loses all or none.
     if let Some(delivered) = delivered {
@@ -431,7 +436,9 @@ pub(super) fn finish_into(
     if let Some(said) = said {
         autopilot::record(decision, said);
     }
-    let stop = if rejected || turn.was_rejected() {
+    let stop = if is_stopped {
+        Stop::ByHook
+    } else if rejected || turn.was_rejected() {
         Stop::Rejected
     } else if ends_task || autopilot::gives_up(state, decision, env) {
         Stop::TaskEnded

@@ -441,7 +441,7 @@ pub(super) fn after_tools(
     end_turn(decision, &turn.key);
     if turn.aborting {
         abort::stopped(state, decision, env);
-    } else if stop == Stop::Rejected && state.subagent.is_none() {
+    } else if stop == Stop::ByHook || (stop == Stop::Rejected && state.subagent.is_none()) {
         // Nobody sends messages to a sub-agent while it works, so its model reads the rejection and
         // goes on.
         rest_rejected(state, decision, env);
@@ -475,6 +475,8 @@ pub(super) enum Stop {
     No,
     /// A person rejected a call.
     Rejected,
+    /// A hook that saw the result of a call stops the agent.
+    ByHook,
     /// The model said that the task is complete, or that it is blocked; or it tried to in vain.
     TaskEnded,
 }

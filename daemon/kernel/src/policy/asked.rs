@@ -63,6 +63,7 @@ pub(crate) fn because(
         Some(AskedBecause {
             reason,
             rules,
+            hook_message: None,
             session_approval,
         })
     };

@@ -75,7 +75,7 @@ pub(super) fn read<'p>(
         // What is typed is not looked up: whatever is not known may reach it.
         None => is_typed(request) && may_reach_something(full_command_text),
     };
-    if is_lost || is_unclear || is_reached {
+    if is_lost || is_unclear || is_reached || read.is_unclear {
         Denial::Possible
     } else {
         Denial::No
@@ -84,8 +84,7 @@ pub(super) fn read<'p>(
 
 /// Returns the verdict of deny rules for writing, and of those for reading, on what a command
 /// writes to. If it names such a path and may write to it, or writes to a path that is computed
-/// when it runs, that is asked about; so is a command that may run text which is not understood,
-/// unless everything is approved.
+/// when it runs, that is asked about; so is a command that may run text which is not understood.
 pub(super) fn written<'p>(
     permissions: &'p Permissions,
     cwd: &str,
@@ -137,10 +136,7 @@ pub(super) fn written<'p>(
         .flat_map(|folder| starts.paths("", folder))
         .collect();
     let writes = !all_empty(&targets);
-    // Who approves everything also approves what nobody can foresee, such as scripts.
-    let may_do_anything = targets.is_unclear
-        && !permissions.approve_all
-        && rules.iter().any(|(rule, _)| rule.kind == "write");
+    let may_do_anything = targets.is_unclear && rules.iter().any(|(rule, _)| rule.kind == "write");
     let mut denial = if may_do_anything
         || is_unclear
         || (is_lost && targets.is_relative)
@@ -157,6 +153,12 @@ pub(super) fn written<'p>(
         if certain.iter().any(is_below) || removed.iter().any(is_above) {
             return Denial::By(rule);
         }
+        let may_be_named = |word: &Word| {
+            if word.expands() && !word.is_braced() {
+                return may_end(word, &bases, argument, &guarded);
+            }
+            bases.iter().any(|base| may_reach(word, base, &guarded))
+        };
         let may_be = |word: &Word| {
             (targets.leads_up && word.expands())
                 || bases.iter().any(|base| may_reach(word, base, &guarded))
@@ -164,6 +166,13 @@ pub(super) fn written<'p>(
         if possible.iter().chain(&swept).any(is_below)
             || swept.iter().any(is_above)
             || targets.computed.iter().any(may_be)
+            || targets.named.iter().any(may_be_named)
+            || (targets.is_lax
+                && targets
+                    .named
+                    .iter()
+                    .chain(&targets.computed)
+                    .any(Word::matches))
             || (pattern(argument).is_some() && !targets.computed.is_empty())
         {
             denial = Denial::Possible;
@@ -273,6 +282,22 @@ fn may_reach(word: &Word, base: &Path, guarded: &Path) -> bool {
     // A pattern for the name in one folder. What stands after a further `/` is not compared.
     let is_name = !word.expands() && !last.contains('/');
     name.starts_with(start) && (!is_name || word.may_name(&name))
+}
+
+/// Whether the known end of a word may be the end of a guarded path, or lie in it.
+fn may_end(word: &Word, bases: &[PathBuf], argument: &str, guarded: &Path) -> bool {
+    let end = word.known_end();
+    let Some(name) = guarded.file_name().map(|name| name.to_string_lossy()) else {
+        return !end.is_empty();
+    };
+    let mut parts = end.split('/');
+    let first = parts.next().unwrap_or_default();
+    (!first.is_empty() && name.ends_with(first))
+        || parts.any(|part| part == name)
+        || bases.iter().any(|base| {
+            let whole = format!("{}{end}", base.to_string_lossy());
+            end.starts_with('/') && covers(argument, &whole)
+        })
 }
 
 /// Returns the deny rules of these kinds that name a path.

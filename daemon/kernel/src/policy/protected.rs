@@ -40,7 +40,7 @@ const FOLDERS: &[&str] = &[
     // Keys, and who may log in.
     ".ssh", ".gnupg",
     // These tools load a program named or kept there whatever they are asked to do.
-    ".cargo/config", ".cargo/config.toml", ".yarn/releases", ".yarn/plugins", ".mvn", ".gradle/init.d",
+    ".cargo/config", ".cargo/config.toml", ".mise/config.toml", ".config/mise", ".rtx/config.toml", ".yarn/releases", ".yarn/plugins", ".mvn", ".gradle/init.d",
 ];
 
 /// Files that are protected in every folder, for the same reasons.
@@ -48,23 +48,28 @@ const FOLDERS: &[&str] = &[
 const FILES: &[&str] = &[
     // Version control and what installs its hooks.
     ".gitmodules", ".gitconfig", ".hgrc", ".pre-commit-config.yaml", ".lefthook.yml", ".lefthook.yaml", "lefthook.yml", "lefthook.yaml",
-    ".lefthook-local.yml", "lefthook-local.yml", ".overcommit.yml",
+    ".lefthook.toml", "lefthook.toml", ".lefthook.json", "lefthook.json", ".lefthook-local.yml", "lefthook-local.yml", "lefthook-local.yaml",
+    "lefthook-local.toml", "lefthook-local.json", ".overcommit.yml",
     // Agents.
     ".mcp.json", ".claude.json", ".aider.conf.yml", "opencode.json", ".crush.json",
     // What runs when a shell enters the folder.
-    ".envrc", ".direnvrc", ".mise.toml", ".mise.local.toml", "mise.toml", "mise.local.toml",
+    ".envrc", ".direnvrc", ".mise.toml", ".mise.local.toml", "mise.toml", "mise.local.toml", ".rtx.toml", ".rtx.local.toml",
     // Shells and sessions.
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
     ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".xonshrc", "bash.bashrc", ".cshrc", ".tcshrc", ".login",
-    ".logout", "config.fish", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment",
+    ".logout", "config.fish", "rc.elv", ".lessfilter", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment",
     ".inputrc", ".tmux.conf", ".screenrc",
     // Editors.
-    ".vimrc", ".gvimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".emacs", ".dir-locals.el", ".dir-locals-2.el", ".devcontainer.json",
+    ".vimrc", ".gvimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".emacs", ".dir-locals.el", ".dir-locals-2.el", ".devcontainer.json", ".ycm_extra_conf.py",
     // Debuggers, and programs that take commands.
     ".gdbinit", ".lldbinit", ".pythonrc", ".pdbrc", ".irbrc", ".pryrc", ".byebugrc", ".psqlrc", ".sqliterc", ".rprofile", ".iex.exs",
     ".ghci", ".ocamlinit", ".octaverc",
     // Package managers that run a program named there whatever they are asked to do.
-    ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.js", ".bazelrc",
+    ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.js", ".bazelrc", "bunfig.toml", ".bunfig.toml",
+    // What every call of cargo and rustc runs.
+    "rust-toolchain", "rust-toolchain.toml",
+    // Programs that fetch write where these say.
+    ".curlrc", "_curlrc", ".wgetrc",
     // Passwords.
     ".netrc",
 ];

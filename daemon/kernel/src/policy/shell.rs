@@ -19,6 +19,7 @@ mod evaluated;
 mod fit;
 mod handed_over;
 pub(crate) mod identifier;
+mod lax;
 pub(crate) mod looks;
 mod options;
 pub(crate) mod plain;

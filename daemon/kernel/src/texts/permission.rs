@@ -26,7 +26,10 @@ pub(crate) fn could_not_ask(because: Option<&AskedBecause>) -> String {
         AskReason::MayBeDenied if rules.is_empty() => format!("{UNDECIDED} {PLAINLY}"),
         AskReason::MayBeDenied => format!("{UNDECIDED} The rule is {rules}. {PLAINLY}"),
         AskReason::Managed => "The settings of the app want a person to approve this.".to_owned(),
-        AskReason::Hook => "A hook wants a person to approve this.".to_owned(),
+        AskReason::Hook => match &because.hook_message {
+            Some(message) => format!("A person has to approve this. {message}"),
+            None => "A hook wants a person to approve this.".to_owned(),
+        },
     };
     format!("{COULD_NOT_ASK}. {why}")
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{HeaderName, HeaderValue};
+use parking_lot::Mutex;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -12,8 +13,8 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{ClientLifecycleMode, serve_client_with_lifecycle};
 use tokio::io::AsyncRead;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::Connection;
 use crate::asking::Asking;
@@ -26,7 +27,9 @@ use crate::stdio::StdioTransport;
 use crate::tap::Tap;
 
 /// How long the end of a program may come after the end of its output.
-pub(crate) const END_SEEN_WITHIN: Duration = Duration::from_millis(300);
+pub(crate) const END_SEEN_WITHIN: Duration = Duration::from_secs(2);
+/// How long what a program wrote last may be on its way after its end.
+const LAST_WORDS_WITHIN: Duration = Duration::from_millis(500);
 
 /// Why a server cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +51,7 @@ pub(crate) struct Connected {
     pub(crate) process: Option<Box<dyn ServerProcess>>,
     pub(crate) lists_changed: Arc<Notify>,
     /// Reads the standard error of the program.
-    pub(crate) errors: Option<JoinHandle<()>>,
+    pub(crate) errors: Option<AbortOnDropHandle<()>>,
 }
 
 /// Starts or reaches a server and greets it. Nothing of it is left when this fails.
@@ -124,7 +127,7 @@ impl Opening<'_> {
             let why = "its input and output cannot be used".to_owned();
             return Err(ConnectError::Failed(why));
         };
-        let errors = read_errors(self.log, pipes.errors);
+        let mut errors = read_errors(self.log, pipes.errors);
         let (tap, log) = (self.tap.clone(), self.log.clone());
         let transport = StdioTransport::new(pipes.input, pipes.output, tap, log);
         let limit = self.config.startup_timeout;
@@ -139,7 +142,7 @@ impl Opening<'_> {
                     // A program that closes its output mostly ends, and its end says more.
                     match tokio::time::timeout(END_SEEN_WITHIN, process.exit()).await {
                         Ok(how) => {
-                            errors_end(errors).await;
+                            last_words(&mut errors).await;
                             process.end().await;
                             return Err(ConnectError::Failed(self.ended(&how)));
                         }
@@ -149,8 +152,8 @@ impl Opening<'_> {
                 Err(_) => Err(too_slow(self.config)),
             },
             how = process.exit() => {
-                // What it wrote last says why, and may still be on its way.
-                errors_end(errors).await;
+                // What it wrote last says why.
+                last_words(&mut errors).await;
                 process.end().await;
                 return Err(ConnectError::Failed(self.ended(&how)));
             }
@@ -160,7 +163,6 @@ impl Opening<'_> {
             Ok(service) => Ok(self.connected(service, Some(process), Some(errors))),
             Err(error) => {
                 process.end().await;
-                errors.abort();
                 Err(error)
             }
         }
@@ -211,6 +213,8 @@ impl Opening<'_> {
             closed: self.closed.clone(),
             lists_changed: self.lists_changed.clone(),
             tasks_changed: Notify::new(),
+            may_push: self.config.may_push,
+            push_limit: Mutex::default(),
         })
     }
 
@@ -218,7 +222,7 @@ impl Opening<'_> {
         self,
         service: RunningService<RoleClient, Arc<Handler>>,
         process: Option<Box<dyn ServerProcess>>,
-        errors: Option<JoinHandle<()>>,
+        errors: Option<AbortOnDropHandle<()>>,
     ) -> Connected {
         let handler = service.service().clone();
         let connection = Arc::new(Connection {
@@ -229,6 +233,7 @@ impl Opening<'_> {
             tap: self.tap,
             refused: self.refused,
             asking: self.asking,
+            closed: self.closed.clone(),
         });
         let (stop, closed) = (CancellationToken::new(), self.closed.clone());
         let ends = service.cancellation_token();
@@ -283,19 +288,18 @@ impl Opening<'_> {
     }
 }
 
-/// Reads what a program writes to its standard error. Whoever ends the program ends this.
+/// Reads what a program writes to its standard error, as long as the handle lives.
 #[expect(clippy::disallowed_methods, reason = "the caller keeps the handle")]
-fn read_errors(log: &ServerLog, errors: Box<dyn AsyncRead + Send + Unpin>) -> JoinHandle<()> {
-    tokio::spawn(log.clone().drain(errors))
+fn read_errors(
+    log: &ServerLog,
+    errors: Box<dyn AsyncRead + Send + Unpin>,
+) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(log.clone().drain(errors)))
 }
 
-/// Waits a moment for what a program that has ended wrote last.
-async fn errors_end(errors: JoinHandle<()>) {
-    let abort = errors.abort_handle();
-    let within = std::time::Duration::from_millis(200);
-    if tokio::time::timeout(within, errors).await.is_err() {
-        abort.abort();
-    }
+/// Waits a moment for what a program that has ended wrote last. What it started may keep the stream open.
+pub(crate) async fn last_words(errors: &mut AbortOnDropHandle<()>) {
+    tokio::time::timeout(LAST_WORDS_WITHIN, errors).await.ok();
 }
 
 fn lifecycle(lifecycle: Lifecycle) -> ClientLifecycleMode {

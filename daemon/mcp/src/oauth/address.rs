@@ -8,7 +8,7 @@ use super::OauthError;
 
 /// Reads an address that a server named for its login. It has to be https, or http on this machine; and
 /// only a server on this machine or in the local network may name others there.
-pub(super) fn checked(text: &str, server: &Url) -> Result<Url, OauthError> {
+pub fn checked(text: &str, server: &Url) -> Result<Url, OauthError> {
     let url = Url::parse(text).map_err(|error| {
         OauthError::Unusable(format!(
             "the login of the server names an address that is not valid: {error}"
@@ -49,17 +49,27 @@ fn is_near(url: &Url) -> bool {
     let ip = match url.host() {
         Some(Host::Ipv4(ip)) => IpAddr::V4(ip),
         Some(Host::Ipv6(ip)) => ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4),
-        Some(Host::Domain(_)) | None => return is_here(url),
+        // Names that exist only in a local network.
+        Some(Host::Domain(name)) => {
+            let ends = [".local", ".internal", ".lan", ".home.arpa"];
+            return is_here(url) || ends.iter().any(|end| name.ends_with(end));
+        }
+        None => return false,
     };
     match ip {
         IpAddr::V4(ip) => {
-            ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
+            let [first, second, ..] = ip.octets();
+            // 0.0.0.0/8 is this machine; 100.64.0.0/10 is shared by the customers of a provider.
+            let is_shared = first == 100 && (64..128).contains(&second);
+            ip.is_loopback() || ip.is_private() || ip.is_link_local() || first == 0 || is_shared
         }
         IpAddr::V6(ip) => {
             ip.is_loopback()
                 || ip.is_unspecified()
                 || ip.is_unique_local()
                 || ip.is_unicast_link_local()
+                // An address of the older kind in its old notation, or behind a translator.
+                || matches!(ip.segments(), [0, 0, 0, 0, 0, 0, ..] | [0x64, 0xff9b, ..])
         }
     }
 }
@@ -82,6 +92,13 @@ mod tests {
             ("https://169.254.169.254/x", false, true),
             ("https://[::ffff:127.0.0.1]/x", false, true),
             ("https://u:p@login.example/x", false, false),
+            ("https://100.64.0.1/x", false, true),
+            ("https://0.1.2.3/x", false, true),
+            ("https://[::127.0.0.1]/x", false, true),
+            ("https://[64:ff9b::a00:1]/x", false, true),
+            ("https://metadata.google.internal/x", false, true),
+            ("https://printer.local/x", false, true),
+            ("https://2130706433/x", false, true),
             ("file:///etc/passwd", false, false),
             ("javascript:alert(1)", false, false),
         ] {

@@ -16,6 +16,9 @@ pub struct Client {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// The private key. It stays in the configuration.
+    #[serde(skip)]
+    pub(super) key: Option<String>,
     pub auth: ClientAuth,
     pub origin: ClientOrigin,
     /// Where a person is sent back to.
@@ -30,6 +33,8 @@ pub enum ClientAuth {
     None,
     ClientSecretBasic,
     ClientSecretPost,
+    /// With a statement that it signs.
+    PrivateKeyJwt,
 }
 
 impl ClientAuth {
@@ -38,6 +43,7 @@ impl ClientAuth {
             Self::None => "none",
             Self::ClientSecretBasic => "client_secret_basic",
             Self::ClientSecretPost => "client_secret_post",
+            Self::PrivateKeyJwt => "private_key_jwt",
         }
     }
 
@@ -87,15 +93,18 @@ pub(super) fn configured(
     server: &AuthorizationServer,
     redirect_uri: &str,
 ) -> Option<Client> {
-    let secret = client.client_secret.clone();
-    let secret = secret.filter(|_| client.is_public != Some(true));
+    let is_public = client.is_public == Some(true);
+    let secret = client.client_secret.clone().filter(|_| !is_public);
+    let key = client.private_key.clone().filter(|_| !is_public);
     Some(Client {
         id: client.client_id.clone()?,
-        auth: match secret {
-            Some(_) => ClientAuth::with_secret(server),
-            None => ClientAuth::None,
+        auth: match (&key, &secret) {
+            (Some(_), _) => ClientAuth::PrivateKeyJwt,
+            (None, Some(_)) => ClientAuth::with_secret(server),
+            (None, None) => ClientAuth::None,
         },
         secret,
+        key,
         origin: ClientOrigin::Configured,
         redirect_uri: redirect_uri.to_owned(),
     })
@@ -121,6 +130,7 @@ pub(super) async fn make_known(
         return Ok(Client {
             id: document.to_owned(),
             secret: None,
+            key: None,
             auth: ClientAuth::None,
             origin: ClientOrigin::Document,
             redirect_uri: as_what.redirect_uri.to_owned(),
@@ -196,6 +206,7 @@ async fn register(
     });
     Ok(Client {
         id,
+        key: None,
         // Without a secret there is nothing to prove.
         auth: if secret.is_some() {
             auth

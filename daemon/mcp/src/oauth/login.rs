@@ -4,7 +4,6 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::header::WWW_AUTHENTICATE;
 use ring::digest::{SHA256, digest};
-use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -12,7 +11,7 @@ use super::challenge::Challenge;
 use super::client::{self, Client, Registration};
 use super::discover::{AuthorizationServer, Discovered, discover};
 use super::token::{self, Granted, Tokens};
-use super::{OauthError, address, web};
+use super::{OauthError, address, random, web};
 use crate::config::OAuthClient;
 use crate::port::HttpPort;
 
@@ -27,7 +26,7 @@ pub struct Login {
     token_endpoint: String,
     /// What the tokens are for, if the server describes itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    resource: Option<String>,
+    pub(super) resource: Option<String>,
     pub client: Client,
     /// The scopes that were given, or else asked for.
     pub scopes: Vec<String>,
@@ -134,32 +133,6 @@ pub async fn begin(
     })
 }
 
-/// Logs in as the program itself, without a person.
-pub async fn log_in_as_program(
-    http: &dyn HttpPort,
-    server_url: &str,
-    client: &OAuthClient,
-    challenge: &Challenge,
-    now_ms: u64,
-) -> Result<Login, OauthError> {
-    let server = self::server_url(server_url)?;
-    let found = discover(http, &server, challenge).await?;
-    let known = client::configured(client, &found.server, "");
-    let known = known.ok_or_else(|| {
-        OauthError::Unusable("a login without a person needs `oauthClientId`".to_owned())
-    })?;
-    let scopes = scopes(&found, client, challenge, None);
-    let (mut login, _) = login(found.server, found.resource, known, scopes);
-    let scope = login.scopes.join(" ");
-    let mut form = vec![("grant_type", "client_credentials")];
-    if !scope.is_empty() {
-        form.push(("scope", &scope));
-    }
-    let granted = login.ask(http, form, now_ms).await?;
-    login.take(granted);
-    Ok(login)
-}
-
 /// Gets new tokens with the refresh token; `None` if there is none.
 pub async fn renew(
     http: &dyn HttpPort,
@@ -236,7 +209,14 @@ impl PendingLogin {
 }
 
 impl Login {
-    async fn ask(
+    /// Returns the login with the private key of the configuration, which is not kept with it.
+    #[must_use]
+    pub fn with_key(mut self, client: &OAuthClient) -> Self {
+        self.client.key.clone_from(&client.private_key);
+        self
+    }
+
+    pub(super) async fn ask(
         &self,
         http: &dyn HttpPort,
         mut form: Vec<(&str, &str)>,
@@ -249,10 +229,11 @@ impl Login {
         let endpoint = endpoint.map_err(|error| {
             OauthError::Unusable(format!("the address for tokens is not valid: {error}"))
         })?;
-        token::request(http, &endpoint, &self.client, &form, now_ms).await
+        let server = (&endpoint, self.issuer.as_str());
+        token::request(http, server, &self.client, &form, now_ms).await
     }
 
-    fn take(&mut self, granted: Granted) {
+    pub(super) fn take(&mut self, granted: Granted) {
         if let Some(scopes) = granted.scopes {
             self.scopes = scopes;
         }
@@ -261,7 +242,7 @@ impl Login {
 }
 
 /// Returns the login at an authorization server without tokens, and whether that names itself.
-fn login(
+pub(super) fn login(
     server: AuthorizationServer,
     resource: Option<String>,
     client: Client,
@@ -278,7 +259,7 @@ fn login(
     (login, server.names_itself)
 }
 
-fn server_url(text: &str) -> Result<Url, OauthError> {
+pub(super) fn server_url(text: &str) -> Result<Url, OauthError> {
     let url = Url::parse(text);
     let url =
         url.map_err(|error| OauthError::Unusable(format!("the address of the server: {error}")))?;
@@ -300,7 +281,7 @@ async fn asked(http: &dyn HttpPort, server: &Url) -> Result<Challenge, OauthErro
 
 /// Chooses the scopes to ask for: those of the configuration, else those that the server wants for the
 /// request, else all that it names. What the login had before stays.
-fn scopes(
+pub(super) fn scopes(
     found: &Discovered,
     client: &OAuthClient,
     challenge: &Challenge,
@@ -351,13 +332,4 @@ fn address_to_visit(mut url: Url, login: &Login, state: &str, verifier: &str) ->
         }
     }
     url
-}
-
-/// Returns 256 random bits as text.
-fn random() -> Result<String, OauthError> {
-    let mut bytes = [0_u8; 32];
-    SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| OauthError::Passing("the system gives no random numbers".to_owned()))?;
-    Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
 }

@@ -9,7 +9,7 @@ use url::Url;
 use url::form_urlencoded::byte_serialize;
 
 use super::client::{Client, ClientAuth};
-use super::{OauthError, web};
+use super::{OauthError, assertion, web};
 use crate::port::HttpPort;
 
 /// The longest text of an authorization server that is passed on.
@@ -41,13 +41,20 @@ pub(super) struct Granted {
 /// Asks for tokens. `form` is what the kind of the request needs.
 pub(super) async fn request(
     http: &dyn HttpPort,
-    endpoint: &Url,
+    (endpoint, issuer): (&Url, &str),
     client: &Client,
     form: &[(&str, &str)],
     now_ms: u64,
 ) -> Result<Granted, OauthError> {
     let mut form = form.to_vec();
     let mut authorization = None;
+    let mut assertion = None;
+    if client.auth == ClientAuth::PrivateKeyJwt {
+        let key = client.key.as_deref().ok_or_else(|| {
+            OauthError::Unusable("the private key of the program is missing".to_owned())
+        })?;
+        assertion = Some(assertion::about_program(key, &client.id, issuer, now_ms)?);
+    }
     match (client.auth, &client.secret) {
         (ClientAuth::ClientSecretBasic, Some(secret)) => {
             let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
@@ -59,15 +66,27 @@ pub(super) async fn request(
             form.push(("client_id", &client.id));
             form.push(("client_secret", secret));
         }
+        (ClientAuth::PrivateKeyJwt, _) => {
+            form.push(("client_id", &client.id));
+            form.push(("client_assertion_type", assertion::KIND));
+            form.push(("client_assertion", assertion.as_deref().unwrap_or_default()));
+        }
         (ClientAuth::None | ClientAuth::ClientSecretBasic | ClientAuth::ClientSecretPost, None)
         | (ClientAuth::None, Some(_)) => form.push(("client_id", &client.id)),
     }
+    // A statement that somebody else has signed says by itself whom it is about.
+    form.retain(|(name, value)| *name != "client_id" || !value.is_empty());
     let answer = web::post_form(http, endpoint, &form, authorization).await?;
+    read(&granted(&answer)?, now_ms)
+}
+
+/// Returns what an answer to a form says, if it grants something.
+pub(super) fn granted(answer: &web::Answer) -> Result<Map<String, Value>, OauthError> {
     let answered = answer.object().unwrap_or_default();
     if !answer.is_success() || answered.contains_key("error") {
         return Err(refused(&answered, answer.status));
     }
-    read(&answered, now_ms)
+    Ok(answered)
 }
 
 fn refused(answered: &Map<String, Value>, status: u16) -> OauthError {

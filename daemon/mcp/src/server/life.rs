@@ -3,15 +3,15 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
+use super::lists::{Listed, Lists};
 use super::{Known, Phase, Server, Setup};
 use crate::config::ServerConfig;
-use crate::connection::{CallError, ConnectError, Connected, Connection, END_SEEN_WITHIN, connect};
+use crate::connection::{ConnectError, Connected, END_SEEN_WITHIN, connect, last_words};
 use crate::log::ServerLog;
 use crate::port::ServerNews;
 use crate::prompts::ServerPrompt;
@@ -24,8 +24,8 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// A server that was connected for so long has not failed at its start.
 const STEADY: Duration = Duration::from_secs(60);
-/// The shortest time between two lists of tools that a server wants to be asked for.
-const BETWEEN_LISTS: Duration = Duration::from_secs(1);
+/// How long answers on a connection that the server has forgotten are waited for.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// How long the end of a connection may take before its program is ended.
 const CLOSED_WITHIN: Duration = Duration::from_millis(500);
 
@@ -34,8 +34,8 @@ const CLOSED_WITHIN: Duration = Duration::from_millis(500);
 pub(super) enum Control {
     Start,
     Restart,
-    /// The server does not know the connection any more.
-    Forgotten,
+    /// The server does not know the connection of this start any more.
+    Forgotten(u64),
     Stop,
     /// The session ends.
     End,
@@ -50,6 +50,8 @@ pub(super) struct Life {
     orders: mpsc::Receiver<Control>,
     /// Failures in a row.
     failures: u32,
+    /// Which start the current connection is.
+    attempt: u64,
 }
 
 /// Why a connection is over.
@@ -68,33 +70,47 @@ impl Life {
             log: server.log.clone(),
             orders,
             failures: 0,
+            attempt: 0,
         }
     }
 
     /// Runs until the session ends.
     pub(super) async fn run(mut self) {
-        let mut next = self.orders.recv().await;
+        let mut next = self.next_order().await;
         while let Some(order) = next {
             next = match order {
-                Control::Start | Control::Restart | Control::Forgotten => {
+                Control::Start | Control::Restart | Control::Forgotten(_) => {
                     Box::pin(self.live()).await
                 }
                 Control::Stop => {
                     self.set(Phase::Stopped);
-                    self.orders.recv().await
+                    self.next_order().await
                 }
                 Control::End => return,
             };
         }
     }
 
+    /// Waits for an order, and passes over those about an earlier connection.
+    async fn next_order(&mut self) -> Option<Control> {
+        loop {
+            match self.orders.recv().await {
+                Some(Control::Forgotten(attempt)) if attempt != self.attempt => {}
+                order => return order,
+            }
+        }
+    }
+
     /// Connects once and stays connected as long as possible. Returns the next order.
     async fn live(&mut self) -> Option<Control> {
         let config = self.server.upgrade()?.config();
+        let mut attempt = self.attempt;
         self.update(|known| {
             known.phase = Phase::Starting;
             known.attempt += 1;
+            attempt = known.attempt;
         });
+        self.attempt = attempt;
         let cancel = CancellationToken::new();
         let tokens = self.setup.tokens.clone();
         let ports = self.setup.ports.clone();
@@ -107,7 +123,7 @@ impl Life {
                 connected = &mut connecting => break connected,
                 order = self.orders.recv(), if interrupted.is_none() => match order {
                     // It starts already.
-                    Some(Control::Start | Control::Forgotten) => {}
+                    Some(Control::Start | Control::Forgotten(_)) => {}
                     // What was started is ended before anything else is done.
                     order => {
                         interrupted = Some(order);
@@ -135,7 +151,7 @@ impl Life {
                     Over::Idle => {
                         self.failures = 0;
                         self.set(Phase::Idle);
-                        self.orders.recv().await
+                        self.next_order().await
                     }
                     Over::Gone(why) => {
                         if since.elapsed() >= STEADY {
@@ -148,19 +164,20 @@ impl Life {
             Err(_) if interrupted.is_some() => interrupted.flatten(),
             Err(ConnectError::NeedsAuth) => {
                 self.set(Phase::NeedsAuth);
+                let tokens = self.setup.tokens.clone();
                 let renewed = async {
-                    match &self.setup.tokens {
+                    match &tokens {
                         Some(tokens) => tokens.renewed().await,
                         None => std::future::pending().await,
                     }
                 };
                 tokio::select! {
-                    order = self.orders.recv() => order,
+                    order = self.next_order() => order,
                     // Somebody has logged in.
                     () = renewed => Some(Control::Start),
                 }
             }
-            Err(ConnectError::Cancelled) => self.orders.recv().await,
+            Err(ConnectError::Cancelled) => self.next_order().await,
             Err(ConnectError::Failed(why)) => {
                 if config.keeps_tools {
                     let (cache, of) = (self.setup.cache.clone(), config.fingerprint());
@@ -176,36 +193,38 @@ impl Life {
         self.failures += 1;
         tracing::info!(server = %self.name, why, "an MCP server failed");
         let since_ms = self.setup.ports.session.now_ms();
+        // It may be started again before anybody looks at its status.
+        self.tell(ServerNews::Failed(why.clone()));
         self.set(Phase::Failed {
             why: why.into(),
             since_ms,
         });
         if self.failures > MOST_RESTARTS {
-            return self.orders.recv().await;
+            return self.next_order().await;
         }
         let doubled = FIRST_WAIT.saturating_mul(1 << (self.failures - 1).min(16));
         tokio::select! {
             () = tokio::time::sleep(doubled.min(LONGEST_WAIT)) => Some(Control::Start),
-            order = self.orders.recv() => order,
+            order = self.next_order() => order,
         }
     }
 
     /// Looks after a connection until it is over.
-    async fn stay(&mut self, connected: Connected, config: &Arc<ServerConfig>) -> Over {
+    async fn stay(&mut self, mut connected: Connected, config: &Arc<ServerConfig>) -> Over {
         let connection = connected.connection.clone();
         let listed = tokio::select! {
-            listed = list(&connection, config) => listed,
+            listed = connection.list_tools(config) => listed,
             order = self.orders.recv() => {
                 self.close(connected).await;
                 return Over::Ordered(order.unwrap_or(Control::End));
             }
         };
         match listed {
-            Ok(lists) => {
+            Ok(tools) => {
                 let instructions = connection.instructions();
                 // Whoever sees that it is connected sees its tools, too.
                 let phase = Phase::Connected(connection.clone());
-                self.take_lists(config, lists, |known| {
+                self.take_tools(config, tools, |known| {
                     known.phase = phase;
                     known.instructions = instructions.map(Into::into);
                 });
@@ -215,35 +234,25 @@ impl Life {
                 return Over::Gone(format!("its tools could not be listed: {error}"));
             }
         }
-        let mut relist_at: Option<Instant> = None;
-        let mut not_before = Instant::now();
-        let mut relist: Option<BoxFuture<'_, _>> = None;
+        let mut lists = Lists::new(&connection, config);
+        let mut errors = connected.errors.take();
+        let log = self.log.clone();
         let mut idle_at = Instant::now() + self.setup.idle;
         let over = loop {
             tokio::select! {
-                order = self.orders.recv() => match order {
+                order = self.next_order() => match order {
                     Some(Control::Start) => {}
                     order => break Over::Ordered(order.unwrap_or(Control::End)),
                 },
-                why = gone(&connected, &self.log) => break Over::Gone(why),
-                () = connected.lists_changed.notified() => {
-                    // A server that never stops saying so is asked now and then.
-                    relist_at.get_or_insert(not_before.max(Instant::now()));
-                }
-                () = sleep_until(relist_at), if relist.is_none() => {
-                    relist_at = None;
-                    relist = Some(list(&connection, config).boxed());
-                }
-                listed = ready(&mut relist) => {
-                    relist = None;
-                    not_before = Instant::now() + BETWEEN_LISTS;
-                    match listed {
-                        Ok(lists) => self.take_lists(config, lists, |_| {}),
-                        Err(error) => {
-                            self.log.add(&format!("its tools could not be listed: {error}"));
-                        }
+                why = gone(&connected, &mut errors, &log) => break Over::Gone(why),
+                () = connected.lists_changed.notified() => lists.ask_again(),
+                listed = lists.next() => match listed {
+                    Listed::Tools(Ok(tools)) => self.take_tools(config, tools, |_| {}),
+                    Listed::Tools(Err(error)) => {
+                        self.log.add(&format!("its tools could not be listed: {error}"));
                     }
-                }
+                    Listed::Prompts(prompts) => self.take_prompts(prompts),
+                },
                 () = tokio::time::sleep_until(idle_at) => match connection.rests_since() {
                     Some(since) if since.elapsed() >= self.setup.idle => break Over::Idle,
                     Some(since) => idle_at = since + self.setup.idle,
@@ -251,18 +260,26 @@ impl Life {
                 },
             }
         };
-        drop(relist);
+        drop(lists);
+        if matches!(over, Over::Ordered(Control::Forgotten(_))) {
+            // What was asked meanwhile is answered in the same way, if it is answered at all.
+            self.set(Phase::Starting);
+            tokio::time::timeout(ANSWERED_WITHIN, connection.rest())
+                .await
+                .ok();
+        }
         self.close(connected).await;
         over
     }
 
-    /// Takes the tools and prompts that the server has now, and in one what `also` changes.
-    fn take_lists(&self, config: &Arc<ServerConfig>, lists: Lists, also: impl FnOnce(&mut Known)) {
-        let Lists {
-            tools,
-            problems,
-            prompts,
-        } = lists;
+    /// Takes the tools that the server has now, with what is wrong with others, and in one what `also`
+    /// changes.
+    fn take_tools(
+        &self,
+        config: &Arc<ServerConfig>,
+        (tools, problems): (Vec<ServerTool>, Vec<String>),
+        also: impl FnOnce(&mut Known),
+    ) {
         for problem in &problems {
             self.log.add(problem);
         }
@@ -272,7 +289,6 @@ impl Life {
             changed = known.tools.as_ref() != Some(&tools);
             known.tools = Some(tools.clone());
             known.problems = Arc::new(problems);
-            known.prompts = Arc::new(prompts);
             also(known);
         });
         if !changed {
@@ -283,6 +299,20 @@ impl Life {
             let (cache, of) = (self.setup.cache.clone(), config.fingerprint());
             // Nobody waits for it: without it the next start offers the tools a little later.
             tokio::task::spawn_blocking(move || cache.store(&of, &tools));
+        }
+    }
+
+    fn take_prompts(&self, prompts: Vec<ServerPrompt>) {
+        let Some(server) = self.server.upgrade() else {
+            return;
+        };
+        let changed = server.known.send_if_modified(|known| {
+            let changed = *known.prompts != prompts;
+            known.prompts = Arc::new(prompts);
+            changed
+        });
+        if changed {
+            self.tell(ServerNews::PromptsChanged);
         }
     }
 
@@ -297,9 +327,6 @@ impl Life {
                 .await
                 .ok();
             process.end().await;
-        }
-        if let Some(errors) = connected.errors {
-            errors.abort();
         }
     }
 
@@ -319,50 +346,27 @@ impl Life {
     }
 }
 
-/// What a server offers.
-struct Lists {
-    tools: Vec<ServerTool>,
-    /// What is wrong with tools that are left out.
-    problems: Vec<String>,
-    prompts: Vec<ServerPrompt>,
-}
-
-async fn list(connection: &Connection, config: &ServerConfig) -> Result<Lists, CallError> {
-    let (tools, problems) = connection.list_tools(config).await?;
-    Ok(Lists {
-        tools,
-        problems,
-        prompts: connection.list_prompts(config).await,
-    })
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for a future that is there.
-async fn ready<T>(future: &mut Option<BoxFuture<'_, T>>) -> T {
-    match future {
-        Some(future) => future.await,
-        None => std::future::pending().await,
-    }
-}
-
 /// Waits until the other end of a connection is gone; returns why.
-async fn gone(connected: &Connected, log: &ServerLog) -> String {
+async fn gone(
+    connected: &Connected,
+    errors: &mut Option<AbortOnDropHandle<()>>,
+    log: &ServerLog,
+) -> String {
     let closed = connected.closed.cancelled();
     let how = if let Some(process) = &connected.process {
-        tokio::select! {
+        let how = tokio::select! {
             how = process.exit() => how,
             () = closed => {
                 // A program that closes its output mostly ends, and its end says more.
                 let end = tokio::time::timeout(END_SEEN_WITHIN, process.exit()).await;
                 end.unwrap_or_else(|_| "it closed its output".to_owned())
             }
+        };
+        if let Some(errors) = errors {
+            // What it wrote last says why.
+            last_words(errors).await;
         }
+        how
     } else {
         closed.await;
         "the connection broke".to_owned()

@@ -18,6 +18,8 @@ pub struct CommandDefinition {
     pub template: Template,
     /// The tools that its run may use; all when absent.
     pub tools: Option<Vec<String>>,
+    /// Those of them that are not built in.
+    pub unknown_tools: Vec<String>,
     /// The model that answers in its run.
     pub model: Option<String>,
     /// The agent that answers in its run, or that runs it.

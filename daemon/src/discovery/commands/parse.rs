@@ -10,11 +10,11 @@ use super::CommandFolder;
 use super::arguments::editor_variables;
 use super::definition::{CommandDefinition, CommandFormat, CommandOrigin, CommandPlace};
 use super::template::Template;
-use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::front_matter;
-use crate::discovery::misspelt::is_nearly;
-use crate::discovery::tool_words::{ToolWords, takes_out};
+use crate::discovery::tool_words::{self, ToolWords, takes_out};
+use crate::discovery::{Problem, not_built_in};
+use loopd_proto::misspelt::is_nearly;
 
 /// The longest name, in characters, and the longest description that a text gives by itself.
 const LONGEST_NAME: usize = 100;
@@ -104,6 +104,11 @@ pub(super) fn parse(
         }
         (words, None) | (None, words) => words.map(ToolWords::list),
     };
+    let unknown_tools = tool_words::unknown(tools.as_deref().unwrap_or_default());
+    if let Some(what) = not_built_in(unknown_tools.iter().map(String::as_str)) {
+        let at = line(&["allowed-tools", "allowedTools", "tools"]);
+        remarks.push(Problem::at(path, at, what));
+    }
     let template = Template::parse(body, folder.format).map_err(|what| Problem::new(path, what))?;
     if folder.format == CommandFormat::Prompt {
         for variable in editor_variables(body) {
@@ -134,6 +139,7 @@ pub(super) fn parse(
         template,
         // A list with `*` allows every tool, as no list does.
         tools: tools.filter(|tools| !tools.iter().any(|tool| tool == "*")),
+        unknown_tools,
         model: front
             .model
             .and_then(|model| named_model(model, folder.format)),

@@ -17,9 +17,11 @@ const LARGEST_FILE: u64 = 1024 * 1024;
 /// Reads the hooks of an agent's definition. A guard that cannot be used is among them and denies: who
 /// wrote it meant the agent not to work without it.
 pub fn of_agent(agent: &AgentDefinition, local_http: LocalHttp, root: &Path) -> HookFileContent {
-    let (Some(hooks), Some(path)) = (&agent.hooks, &agent.path) else {
+    let Some(hooks) = &agent.hooks else {
         return HookFileContent::default();
     };
+    // An agent that a client defined comes from no file.
+    let path = agent.path.as_deref().unwrap_or(Path::new("customAgents"));
     let folder = folder_of_agent(agent, root);
     let source = HookSource {
         origin: HookOrigin::Agent,

@@ -205,6 +205,8 @@ pub enum HookOrigin {
     Plugin,
     /// The definition of an agent.
     Agent,
+    /// A folder that an app named.
+    App,
 }
 
 impl HookOrigin {
@@ -216,6 +218,7 @@ impl HookOrigin {
             Self::Project => "project",
             Self::Plugin => "plugin",
             Self::Agent => "agent",
+            Self::App => "app",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use loopd_proto::event::hook::VouchedGuard;
 use serde::{Deserialize, Serialize};
 
 use crate::discovery::content_hash::ContentHash;
@@ -12,6 +13,9 @@ use super::definition::{
 use super::entry;
 use super::kind::HookKind;
 use super::matcher::HookMatcher;
+
+/// How much of a command the log of a session remembers.
+const LONGEST_SHOWN: usize = 300;
 
 /// A guard that a folder was trusted with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +81,33 @@ impl GuardRecord {
             command: hook.action.to_string(),
             agent: None,
         })
+    }
+
+    /// Returns what the log remembers of the guard.
+    pub fn vouched(&self) -> VouchedGuard {
+        VouchedGuard {
+            hash: self.hash.to_string(),
+            event: self.event.clone(),
+            matcher: self.matcher.clone(),
+            condition: self.condition.clone(),
+            file: self.file.to_string_lossy().into_owned(),
+            line: self.line,
+            command: self.command.chars().take(LONGEST_SHOWN).collect(),
+        }
+    }
+
+    /// Returns the guard that the log remembers.
+    pub fn of_vouched(guard: &VouchedGuard) -> Self {
+        Self {
+            hash: ContentHash::known(&guard.hash),
+            event: guard.event.clone(),
+            matcher: guard.matcher.clone(),
+            condition: guard.condition.clone(),
+            file: PathBuf::from(&guard.file),
+            line: guard.line,
+            command: guard.command.clone(),
+            agent: None,
+        }
     }
 
     /// Returns the guard that stands in for one that is missing: what that one would be asked about is

@@ -12,6 +12,7 @@ use super::local_http::LocalHttp;
 use super::named_files;
 use super::parse::{HookFile, HookFileContent, HookText, parse};
 use super::places::{HeldFolder, HookPlaces, PLUGIN_FILES, PROJECT_SETTINGS};
+use super::unusable::UnusableGuard;
 
 /// The most bytes in all files together.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -59,6 +60,7 @@ pub fn load(places: &HookPlaces) -> LoadedHooks {
     };
     loader.policy(places);
     loader.user(places);
+    loader.vouched(places);
     for folder in &places.projects {
         loader.project(folder);
     }
@@ -133,7 +135,7 @@ impl Loader {
     fn policy(&mut self, places: &HookPlaces) {
         let source = HookSource::own(HookOrigin::Policy);
         for folder in &places.policy.folders {
-            for path in self.json_files(&FolderReader::own(), folder) {
+            for path in self.json_files(&FolderReader::own(), folder, &source) {
                 match places.policy.text(&path) {
                     Ok(text) => {
                         self.content(&path, &text, HookFile::Own, &source);
@@ -152,7 +154,7 @@ impl Loader {
         let source = HookSource::own(HookOrigin::User);
         let reader = FolderReader::own();
         for home in &places.user.homes {
-            for path in self.json_files(&reader, &home.join("hooks")) {
+            for path in self.json_files(&reader, &home.join("hooks"), &source) {
                 self.file(&reader, &path, HookFile::Own, &source);
             }
         }
@@ -166,6 +168,21 @@ impl Loader {
         }
     }
 
+    /// Reads the folders that apps named. A guard there that cannot be used is among the hooks: it denies.
+    /// The files may be those of a project as well, which has them for itself.
+    fn vouched(&mut self, places: &HookPlaces) {
+        let others = std::mem::take(&mut self.seen);
+        let reader = FolderReader::own();
+        for folder in &places.vouched {
+            let folder = Path::new(&folder.path);
+            let source = HookSource::of_folder(HookOrigin::App, folder);
+            for path in self.json_files(&reader, folder, &source) {
+                self.file(&reader, &path, HookFile::Own, &source);
+            }
+        }
+        self.seen = others;
+    }
+
     fn project(&mut self, folder: &Path) {
         let source = HookSource {
             origin: HookOrigin::Project,
@@ -174,7 +191,7 @@ impl Loader {
         };
         let reader = FolderReader::within(folder);
         for below in [".github/hooks".to_owned(), format!("{OWN_FOLDER}/hooks")] {
-            for path in self.json_files(&reader, &folder.join(below)) {
+            for path in self.json_files(&reader, &folder.join(below), &source) {
                 self.file(&reader, &path, HookFile::Own, &source);
             }
         }
@@ -248,17 +265,32 @@ impl Loader {
     }
 
     /// Lists the files of hooks in a folder, in the order of their names.
-    fn json_files(&mut self, reader: &FolderReader, folder: &Path) -> Vec<PathBuf> {
+    fn json_files(
+        &mut self,
+        reader: &FolderReader,
+        folder: &Path,
+        source: &HookSource,
+    ) -> Vec<PathBuf> {
         match reader.entries(folder) {
             Ok(mut entries) => {
                 entries.retain(|path| path.extension().is_some_and(|it| it == "json"));
                 entries
             }
             Err(problem) => {
-                self.found.notices.push(problem);
+                self.unread(problem, source);
                 Vec::new()
             }
         }
+    }
+
+    /// Reports what cannot be read. Nobody knows what the files of an app were to guard.
+    fn unread(&mut self, problem: Problem, source: &HookSource) {
+        if source.origin == HookOrigin::App {
+            let guard = UnusableGuard::of_any_call(problem.what.clone());
+            let hook = guard.stand_in(&problem.file, source);
+            self.found.hooks.push(hook);
+        }
+        self.found.notices.push(problem);
     }
 
     /// Reads a file, if there is one. Returns whether it turns off the hooks of other files.
@@ -278,7 +310,7 @@ impl Loader {
             Ok(None) => false,
             Ok(Some(text)) => self.content(path, &text, file, source),
             Err(problem) => {
-                self.found.notices.push(problem);
+                self.unread(problem, source);
                 false
             }
         }
@@ -291,7 +323,7 @@ impl Loader {
                 "is not read: the files of hooks take more than {} MiB together",
                 MOST_BYTES / 1024 / 1024
             );
-            self.found.notices.push(Problem::new(path, what));
+            self.unread(Problem::new(path, what), source);
             return false;
         };
         self.room = left;
@@ -303,6 +335,11 @@ impl Loader {
             local_http: self.local_http,
         });
         self.found.hooks.extend(content.hooks);
+        if source.origin == HookOrigin::App {
+            let unusable = content.unusable_guards.into_iter();
+            let unusable = unusable.map(|guard| guard.stand_in(path, source));
+            self.found.hooks.extend(unusable);
+        }
         self.found.notices.extend(content.problems);
         content.disables_all
     }

@@ -1,5 +1,6 @@
 //! Addresses of this machine, which hooks may be sent to without encryption if the launch allows it.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The variable of a launch that allows unencrypted addresses of this machine.
@@ -11,6 +12,16 @@ pub enum LocalHttp {
     #[default]
     Refused,
     Allowed,
+}
+
+impl LocalHttp {
+    /// Returns what the environment of a launch allows.
+    pub fn of(env: &BTreeMap<String, String>) -> Self {
+        match env.get(LOCAL_HTTP_VARIABLE).map(String::as_str) {
+            Some("1") => Self::Allowed,
+            _ => Self::Refused,
+        }
+    }
 }
 
 /// Returns whether an address is unencrypted HTTP to this machine.

@@ -46,12 +46,15 @@ impl HookMatcher {
     pub fn matches_tool(&self, tool: &str) -> bool {
         match self {
             Self::Every => true,
-            Self::Names(names) => names
-                .iter()
-                .any(|name| name == tool || claude_names(tool).contains(&name.as_str())),
-            Self::Pattern { pattern, form } => match (form, claude_names(tool).first()) {
-                (PayloadForm::Claude, Some(claude)) => pattern.is_match(claude),
-                _ => pattern.is_match(tool),
+            Self::Names(names) => names.iter().map(String::as_str).any(|name| {
+                name == tool || claude_names(tool).contains(&name) || does_as(tool).contains(&name)
+            }),
+            Self::Pattern { pattern, form } => match (form, claude_names(tool)) {
+                (PayloadForm::Native, _) | (PayloadForm::Claude, []) => {
+                    let mut names = std::iter::once(tool).chain(does_as(tool).iter().copied());
+                    names.any(|name| pattern.is_match(name))
+                }
+                (PayloadForm::Claude, names) => names.iter().any(|name| pattern.is_match(name)),
             },
         }
     }
@@ -98,6 +101,14 @@ impl fmt::Display for HookMatcher {
     }
 }
 
+/// Returns the tools whose work a tool does as well: a hook for one of them is for it, too.
+fn does_as(tool: &str) -> &'static [&'static str] {
+    match tool {
+        "apply_patch" => &["create", "edit"],
+        _ => &[],
+    }
+}
+
 /// Whether this is a name and no pattern.
 pub(super) fn is_name(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
@@ -137,6 +148,13 @@ mod tests {
             ("Edit|Write", Claude, "create", true),
             ("Edit | Write", Claude, "apply_patch", true),
             ("Edit|Write", Claude, "view", false),
+            ("Write", Claude, "apply_patch", true),
+            ("^Wri.*", Claude, "apply_patch", true),
+            ("create", Claude, "apply_patch", true),
+            ("create", Native, "apply_patch", true),
+            ("edit|bash", Native, "apply_patch", true),
+            ("view", Native, "apply_patch", false),
+            ("create", Native, "edit", false),
             ("Task", Claude, "task", true),
             ("Agent", Claude, "task", true),
             ("**", Claude, "anything", true),

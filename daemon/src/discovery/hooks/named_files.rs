@@ -233,7 +233,7 @@ fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
 #[derive(Default)]
 struct Candidates {
     paths: BTreeSet<PathBuf>,
-    /// The folders that count: the project and the plugin, without links.
+    /// What counts: the folders of the project and the plugin, and scripts of apps; without links.
     inside: Vec<PathBuf>,
 }
 
@@ -248,10 +248,16 @@ fn candidates(hook: &HookDefinition, root: &Path, folder: &Path) -> Candidates {
         .map(Path::to_owned)
         .collect();
     bases.dedup();
-    let inside: Vec<PathBuf> = bases
+    let mut inside: Vec<PathBuf> = bases
         .iter()
         .filter_map(|it| it.canonicalize().ok())
         .collect();
+    if hook.source.origin == HookOrigin::App {
+        // An app has its scripts anywhere.
+        let scripts = own_paths(&words, place, None).into_iter();
+        let scripts = scripts.filter_map(|path| path.canonicalize().ok());
+        inside.extend(scripts.filter(|real| is_own_script(real, &UserHookPlaces::default())));
+    }
     if let Some(cwd) = &place.cwd {
         let below: Vec<PathBuf> = bases.iter().map(|base| base.join(cwd)).collect();
         bases.extend(below);

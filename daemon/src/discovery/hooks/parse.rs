@@ -58,6 +58,8 @@ pub fn parse(given: &HookText<'_>) -> HookFileContent {
     let mut json = original.to_owned();
     if let Err(error) = json_strip_comments::strip(&mut json) {
         let what = format!("is not valid JSON: {error}");
+        let unusable = UnusableGuard::of_any_call(what.clone());
+        content.unusable_guards.push(unusable);
         content.problems.push(Problem::new(given.path, what));
         return content;
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use loopd_proto::event::hook::GuardFolder;
+use loopd_proto::event::hook::{GuardFolder, VouchedFolder};
 use loopd_proto::session::SessionOptions;
 
 use crate::discovery::OWN_FOLDER;
 use crate::discovery::project_folders::project_folders;
 
-use super::local_http::{LOCAL_HTTP_VARIABLE, LocalHttp};
+use super::local_http::LocalHttp;
 use super::policy::PolicyFolders;
 
 /// The settings with a block of hooks in a folder of a project.
@@ -35,6 +35,8 @@ pub struct HookPlaces {
     pub plugins: Vec<PathBuf>,
     /// The folders that the session has left and whose guards are in force all the same.
     pub held: Vec<HeldFolder>,
+    /// The folders that apps named, with what they vouch for in them. They hold files of hooks themselves.
+    pub vouched: Vec<VouchedFolder>,
     pub local_http: LocalHttp,
 }
 
@@ -108,10 +110,8 @@ impl HookPlaces {
             root: Some(real(root)),
             plugins: Vec::new(),
             held: Vec::new(),
-            local_http: match env.get(LOCAL_HTTP_VARIABLE).map(String::as_str) {
-                Some("1") => LocalHttp::Allowed,
-                _ => LocalHttp::Refused,
-            },
+            vouched: Vec::new(),
+            local_http: LocalHttp::of(env),
         }
     }
 }
@@ -144,6 +144,27 @@ impl HookPlaces {
         }
         places.plugins = plugins;
         places
+    }
+
+    /// Adds the folders that apps named. Whether the session discovers anything does not matter. `root`
+    /// finds the root of the project, whose scripts their hooks may run.
+    #[must_use]
+    pub fn vouching(
+        mut self,
+        vouched: Vec<VouchedFolder>,
+        env: &BTreeMap<String, String>,
+        root: impl FnOnce() -> PathBuf,
+    ) -> Self {
+        if vouched.is_empty() {
+            return self;
+        }
+        if self.root().is_none() {
+            let root = root();
+            self.root = Some(root.canonicalize().unwrap_or(root));
+            self.local_http = LocalHttp::of(env);
+        }
+        self.vouched = vouched;
+        self
     }
 
     /// Adds the folders whose guards are in force and that are not searched any more, as far as the
@@ -196,7 +217,11 @@ impl HookPlaces {
         let plugins = plugins.filter(inside);
         let held = self.held.iter().map(|held| held.path.clone());
         let searched = self.projects.iter().cloned().chain(plugins);
-        searched.chain(held).collect()
+        let vouched = self
+            .vouched
+            .iter()
+            .map(|folder| PathBuf::from(&folder.path));
+        searched.chain(held).chain(vouched).collect()
     }
 
     /// Returns whether there is any file to read. This is much cheaper than reading.
@@ -218,7 +243,12 @@ impl HookPlaces {
         let plugins = plugins.flat_map(|plugin| PLUGIN_FILES.map(|file| plugin.join(file)));
         let all = self.policy.folders.iter().cloned().chain(users);
         let all = all.chain(self.user.settings.iter().cloned());
-        all.chain(projects).chain(plugins).any(|path| path.exists())
+        let vouched = self
+            .vouched
+            .iter()
+            .map(|folder| PathBuf::from(&folder.path));
+        let mut all = all.chain(projects).chain(plugins).chain(vouched);
+        all.any(|path| path.exists())
     }
 }
 

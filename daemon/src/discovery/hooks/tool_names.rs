@@ -2,7 +2,8 @@
 
 /// Tool, its names in Claude's format; the first is the one that payloads carry.
 const NAMES: [(&str, &[&str]); 19] = [
-    ("apply_patch", &["Edit"]),
+    // A patch changes files and makes new ones.
+    ("apply_patch", &["Edit", "Write"]),
     ("ask_user", &["AskUserQuestion"]),
     ("bash", &["Bash"]),
     ("create", &["Write"]),

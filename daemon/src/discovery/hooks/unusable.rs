@@ -20,6 +20,17 @@ pub struct UnusableGuard {
 }
 
 impl UnusableGuard {
+    /// What a file may have guarded that cannot be read.
+    pub(super) fn of_any_call(why: String) -> Self {
+        Self {
+            kind: HookKind::PreToolUse,
+            form: PayloadForm::Native,
+            matcher: String::new(),
+            line: 1,
+            why,
+        }
+    }
+
     /// Returns the guard that stands in for it: it denies what that one may be asked about.
     pub(super) fn stand_in(self, file: &Path, source: &HookSource) -> HookDefinition {
         HookDefinition {

@@ -1,23 +1,23 @@
 //! One server of a configuration, in any of the formats that programs use. The names of members do not
 //! contradict each other, so that one reader takes them all.
 
+mod members;
+mod oauth;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use loopd_proto::params::discovery::McpTransport;
 use serde_json::{Map, Value};
 
+use self::members::Members;
+pub use self::oauth::{EntryGrant, EntryOAuth};
+
 /// The longest name of a server.
 const LONGEST_NAME: usize = 100;
-/// The most arguments, variables, headers or names of tools.
-const MOST_ITEMS: usize = 1_000;
-/// The longest time that can be asked for.
-const LONGEST_TIME: Duration = Duration::from_secs(24 * 3600);
-
 /// Members that say something which does not matter here.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 24] = [
     "alwaysAllow",
-    "auth",
     "autoApprove",
     "configWarnings",
     "deferTools",
@@ -32,11 +32,8 @@ const OTHERS: [&str; 28] = [
     "isDefaultServer",
     "name",
     "notifications",
-    "oauth",
     "oidc",
-    "required",
     "safeForTelemetry",
-    "scopes",
     "source",
     "sourcePath",
     "sourcePlugin",
@@ -61,6 +58,8 @@ pub struct McpEntry {
     pub keeps_tools: bool,
     /// Whether one process may serve several sessions.
     pub is_shared: bool,
+    /// Whether it may push messages into the queue of a session.
+    pub may_push: bool,
     /// `initialize`, `discover` or `auto`, if the entry says it.
     pub lifecycle: Option<String>,
     /// Members that nobody knows.
@@ -90,17 +89,6 @@ pub enum EntryTransport {
     },
 }
 
-/// What an entry says about the login at a server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EntryOAuth {
-    pub client_id: Option<String>,
-    pub client_secret: Option<String>,
-    pub is_public: Option<bool>,
-    pub client_credentials: bool,
-    pub redirect_port: Option<u16>,
-    pub scopes: Vec<String>,
-}
-
 /// Checks the name of a server. It becomes a part of the names of tools.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |letter: char| !letter.is_control() && !matches!(letter, '}' | '\\');
@@ -113,111 +101,15 @@ pub fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
-/// Takes members out of an entry.
-struct Members<'a> {
-    config: &'a Map<String, Value>,
-    taken: Vec<&'a str>,
-}
-
-impl<'a> Members<'a> {
-    /// Returns the first of these members that is there.
-    fn get(&mut self, names: &[&'a str]) -> Option<(&'a str, &'a Value)> {
-        self.taken.extend(names);
-        let mut found = names
-            .iter()
-            .filter_map(|name| Some((*name, self.config.get(*name)?)));
-        found.find(|(_, value)| !value.is_null())
-    }
-
-    fn text(&mut self, names: &[&'a str]) -> Result<Option<String>, String> {
-        let found = self.get(names);
-        found
-            .map(|(name, value)| {
-                let text = value.as_str().map(str::to_owned);
-                text.ok_or_else(|| format!("has a `{name}` that is no text"))
-            })
-            .transpose()
-    }
-
-    fn flag(&mut self, names: &[&'a str]) -> Result<Option<bool>, String> {
-        let found = self.get(names);
-        found
-            .map(|(name, value)| {
-                let flag = value.as_bool();
-                flag.ok_or_else(|| format!("has a `{name}` that is neither true nor false"))
-            })
-            .transpose()
-    }
-
-    fn texts(&mut self, names: &[&'a str]) -> Result<Option<Vec<String>>, String> {
-        let Some((name, value)) = self.get(names) else {
-            return Ok(None);
-        };
-        let wrong = || format!("has a `{name}` that is no list of texts");
-        let list = value.as_array().ok_or_else(wrong)?;
-        if list.len() > MOST_ITEMS {
-            return Err(format!("has a `{name}` with more than {MOST_ITEMS} items"));
-        }
-        let texts = list.iter().map(|it| it.as_str().map(str::to_owned));
-        texts
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(wrong)
-            .map(Some)
-    }
-
-    /// Returns a map of texts. Numbers and truth values are written as texts: people leave out quotes.
-    fn map(&mut self, names: &[&'a str]) -> Result<BTreeMap<String, String>, String> {
-        let Some((name, value)) = self.get(names) else {
-            return Ok(BTreeMap::new());
-        };
-        let wrong = || format!("has a `{name}` that is no object of texts");
-        let object = value.as_object().ok_or_else(wrong)?;
-        if object.len() > MOST_ITEMS {
-            return Err(format!(
-                "has a `{name}` with more than {MOST_ITEMS} members"
-            ));
-        }
-        let mut map = BTreeMap::new();
-        for (key, value) in object {
-            let text = match value {
-                Value::String(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
-                Value::Bool(flag) => flag.to_string(),
-                Value::Null => continue,
-                Value::Array(_) | Value::Object(_) => return Err(wrong()),
-            };
-            map.insert(key.clone(), text);
-        }
-        Ok(map)
-    }
-
-    fn time(
-        &mut self,
-        milliseconds: &[&'a str],
-        seconds: &[&'a str],
-    ) -> Result<Option<Duration>, String> {
-        let (found, unit) = match self.get(milliseconds) {
-            Some(found) => (Some(found), 0.001),
-            None => (None, 1.0),
-        };
-        let Some((name, value)) = found.or_else(|| self.get(seconds)) else {
-            self.get(seconds);
-            return Ok(None);
-        };
-        let number = value.as_f64().filter(|number| *number > 0.0);
-        let number = number.ok_or_else(|| format!("has a `{name}` that is no number above 0"))?;
-        let time = Duration::try_from_secs_f64(number * unit).unwrap_or(LONGEST_TIME);
-        Ok(Some(time.min(LONGEST_TIME)))
-    }
-}
-
 impl McpEntry {
     /// Reads an entry. The error says what is wrong with it.
     pub fn read(config: &Map<String, Value>) -> Result<Self, String> {
         let mut members = Members {
             config,
             taken: OTHERS.to_vec(),
+            unknown: Vec::new(),
         };
+        refuse_sandbox(&mut members)?;
         let kind = kind(&mut members)?;
         let transport = match kind {
             McpTransport::Stdio => stdio(&mut members)?,
@@ -247,14 +139,21 @@ impl McpEntry {
             exclude: exclude.unwrap_or_default(),
             keeps_tools: members.flag(&["disableToolCache"])? != Some(true),
             is_shared: members.flag(&["shared"])? == Some(true),
+            may_push: members.flag(&["push"])? == Some(true),
             lifecycle,
             unknown: Vec::new(),
         };
+        if entry.is_shared && entry.may_push {
+            return Err(
+                "has both `shared` and `push`: a shared server cannot tell its sessions apart"
+                    .to_owned(),
+            );
+        }
         let unknown = config
             .keys()
             .filter(|key| !members.taken.contains(&key.as_str()));
         Ok(Self {
-            unknown: unknown.cloned().collect(),
+            unknown: unknown.chain(&members.unknown).cloned().collect(),
             ..entry
         })
     }
@@ -309,21 +208,7 @@ fn stdio(members: &mut Members<'_>) -> Result<EntryTransport, String> {
 fn http(members: &mut Members<'_>) -> Result<EntryTransport, String> {
     let url = members.text(&["url", "httpUrl", "serverUrl"])?;
     let url = url.ok_or("has no `url`")?;
-    let grant = members.text(&["oauthGrantType"])?;
-    let port = members.config.get("oauthRedirectPort");
-    let port = port.or_else(|| members.config.get("auth")?.get("redirectPort"));
-    let port = port
-        .and_then(Value::as_u64)
-        .and_then(|port| u16::try_from(port).ok());
-    members.taken.push("oauthRedirectPort");
-    let oauth = EntryOAuth {
-        client_id: members.text(&["oauthClientId"])?,
-        client_secret: members.text(&["oauthClientSecret"])?,
-        is_public: members.flag(&["oauthPublicClient"])?,
-        client_credentials: grant.as_deref() == Some("client_credentials"),
-        redirect_port: port,
-        scopes: members.texts(&["oauthScopes"])?.unwrap_or_default(),
-    };
+    let oauth = oauth::read(members)?;
     members.taken.push("headersRefreshTtlMs");
     Ok(EntryTransport::Http {
         url,
@@ -332,6 +217,19 @@ fn http(members: &mut Members<'_>) -> Result<EntryTransport, String> {
         bearer_env: members.text(&["bearer_token_env_var"])?,
         oauth,
     })
+}
+
+/// A sandbox restricts a server; one that is not there must not be taken for one that is.
+fn refuse_sandbox(members: &mut Members<'_>) -> Result<(), String> {
+    let asks =
+        members.flag(&["sandboxEnabled"])? == Some(true) || members.get(&["sandbox"]).is_some();
+    if asks {
+        return Err(
+            "asks for a sandbox, which servers do not have here; leave `sandbox` and `sandboxEnabled` out"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -438,6 +336,14 @@ mod tests {
                 "a `lifecycle` other than",
             ),
             (json!({"type": "http"}), "no `url`"),
+            (
+                json!({"command": "a", "sandboxEnabled": true}),
+                "asks for a sandbox",
+            ),
+            (
+                json!({"command": "a", "shared": true, "push": true}),
+                "both `shared` and `push`",
+            ),
         ];
         for (entry, expected) in table {
             let error = read(entry.clone()).expect_err("a mistake");

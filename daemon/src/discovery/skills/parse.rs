@@ -11,8 +11,9 @@ use super::definition::{SkillDefinition, SkillPlace};
 use super::{SkillFolder, is_same_skill};
 use crate::discovery::Problem;
 use crate::discovery::front_matter::{Member, Members, read_members};
-use crate::discovery::misspelt;
-use crate::discovery::tool_words::{ToolWords, takes_out};
+use crate::discovery::not_built_in;
+use crate::discovery::tool_words::{self, ToolWords, takes_out};
+use loopd_proto::misspelt;
 
 /// The longest name and the longest description of the format, and the longest name that is used, in
 /// characters.
@@ -206,6 +207,11 @@ impl SkillFront {
                 let (tools, wrong) = tools_of(value);
                 if let Some(why) = wrong {
                     warn(format!("`{key}` {why}"));
+                } else {
+                    let unknown = tool_words::unknown(tools.as_deref().unwrap_or_default());
+                    if let Some(what) = not_built_in(unknown.iter().map(String::as_str)) {
+                        warn(what);
+                    }
                 }
                 self.allow(tools);
             }

@@ -53,6 +53,22 @@ fn the_end_of_a_command_is_its_answer() {
         ),
         (
             PreToolUse,
+            Native,
+            "null",
+            "",
+            Exit::Code(0),
+            "failed: its answer is not one JSON object but begins with `null`",
+        ),
+        (
+            PreToolUse,
+            Claude,
+            r#"{"hookSpecificOutput":{"permissionDecision":null}}"#,
+            "",
+            Exit::Code(0),
+            "failed: its answer has `permissionDecision` without a value; leave the member out to have no objection",
+        ),
+        (
+            PreToolUse,
             Claude,
             "checked",
             "",

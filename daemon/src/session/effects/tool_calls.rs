@@ -85,7 +85,7 @@ impl Actor {
                     Ok(tool) => tool_call::to_call_need(tool.need(&call.arguments, &context).await),
                     Err(outcome) => (CallNeed::Refused(outcome), Ahead::Nothing),
                 };
-                Some(Command::Assessed(Assessed {
+                Some(Command::Assessed(Box::new(Assessed {
                     turn,
                     call: call.id,
                     origin,
@@ -94,7 +94,7 @@ impl Actor {
                     ahead,
                     can_ask,
                     hooks,
-                }))
+                })))
             },
             move || crashed_call(failed_turn, failed_call),
         )
@@ -197,6 +197,7 @@ impl Actor {
             board: self.services.board(Path::new(&self.state.cwd)),
             call: call.clone(),
             session: self.state.id.clone(),
+            may_go_on: true,
         };
         (context, output)
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loopd_proto::event::hook::GuardFolder;
+use loopd_proto::event::hook::{GuardFolder, VouchedFolder};
 
 use crate::discovery::hooks::HookPlaces;
 use crate::discovery::settings_rules::RuleSearch;
@@ -27,14 +27,17 @@ impl Actor {
         let cwd = Path::new(&self.state.cwd);
         let (env, home) = (launch.env(), &self.services.home);
         let root = || trust::project_root(cwd);
-        let places = HookPlaces::of_session(options, env, home, cwd, launch.plugins(), root);
+        let places = HookPlaces::of_session(options, env, home, cwd, launch.plugins(), root)
+            .vouching(self.vouched_hooks(), env, root);
         let folders = self.folders_in_force();
         let places = places.holding(&folders, options);
         let cell = self.hooks.files.clone();
         let rules = self.rule_places(&places);
         // A session that begins also looks for guards that were there once.
         let discovers = options.wants_file_hooks() || rules.is_some();
-        let may_lack = (!self.hooks.begun && discovers) || !places.held.is_empty();
+        let may_lack = (!self.hooks.begun && discovers)
+            || !places.held.is_empty()
+            || !places.vouched.is_empty();
         let found = rules.as_ref().and_then(RuleSearch::find);
         let has_rules = found.is_some() || cell.rules().is_some();
         (places.has_files() || !cell.is_empty() || may_lack || has_rules).then(|| HookLookup {
@@ -44,6 +47,15 @@ impl Actor {
             rules,
             known: folders,
         })
+    }
+
+    /// Returns the folders of hooks that apps named, here or in a session above.
+    pub(in crate::session) fn vouched_hooks(&self) -> Vec<VouchedFolder> {
+        let mut vouched = self.state.vouched_hooks.clone();
+        let above = self.hooks.above.vouched.iter();
+        let above = above.filter(|folder| !self.state.vouched_hooks.contains(folder));
+        vouched.extend(above.cloned());
+        vouched
     }
 
     /// Returns the folders whose guards are in force, here or in a session above.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loopd_mcp::port::HttpPort;
+use loopd_proto::session::McpTokenStorage;
 
 use super::tokens::SessionTokens;
 use crate::discovery::mcp::McpPlaces;
@@ -112,7 +113,11 @@ impl Actor {
     fn token_source(&self, launch: &Arc<Launch>) -> TokensOf {
         let (mailbox, services) = (self.mailbox.clone(), self.services.clone());
         let http: Arc<dyn HttpPort> = Arc::new(LaunchWeb(Arc::new(launch.http.apart())));
-        Arc::new(move |config| SessionTokens::of(config, &mailbox, &services, http.clone()))
+        let storage = self.state.options.mcp_token_storage;
+        let storage = storage.unwrap_or(McpTokenStorage::Persistent);
+        Arc::new(move |config| {
+            SessionTokens::of(config, &mailbox, &services, http.clone(), storage)
+        })
     }
 
     /// Returns the directories that the session works in.

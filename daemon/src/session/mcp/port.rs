@@ -81,12 +81,17 @@ fn is_safe(url: &str) -> bool {
     })
 }
 
+/// The most failures of servers that wait to be told.
+const MOST_FAILURES: usize = 32;
+
 /// What clients have to be told.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct News {
     /// The servers of the session are others than before.
     pub(super) loaded: bool,
     status: bool,
+    /// The servers that failed, and why, in order.
+    pub(super) failures: Vec<(String, String)>,
     pub(super) tools: BTreeSet<String>,
     pub(super) prompts: BTreeSet<String>,
     pub(super) resources: BTreeSet<String>,
@@ -219,6 +224,20 @@ impl HostSession for SessionPort {
         let name = || server.to_owned();
         match news {
             ServerNews::Status => all.status = true,
+            ServerNews::Failed(why) => {
+                // A server that fails that often before anybody is told has failed once for them.
+                if all.failures.len() < MOST_FAILURES {
+                    all.failures.push((name(), why));
+                }
+            }
+            ServerNews::Pushed(message) => {
+                let message = McpMessage::Pushed {
+                    server: name(),
+                    message,
+                };
+                // A session that does not keep up with its messages gets fewer of them.
+                self.mailbox.try_send(Message::Mcp(message)).ok();
+            }
             ServerNews::ToolsChanged => {
                 all.tools.insert(name());
             }

@@ -7,17 +7,16 @@ use loopd_mcp::naming;
 use loopd_proto::id::{RequestId, ToolCallId};
 use loopd_proto::permission::PermissionRequest;
 use serde_json::{Map, Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::McpMessage;
 use crate::discovery::hooks::HookKind;
 use crate::hook::HookInput;
 use crate::redaction::Redaction;
+use crate::session::Message;
 use crate::session::actor::Actor;
 use crate::session::budget::CallBudget;
 use crate::session::part::{WaitingPart, denied};
-use crate::session::{Message, SessionError, SessionHandle};
 use crate::turn::side_call::{self, SideCall, SideReply};
 use loopd_kernel::command::{Command, PartAsked};
 use loopd_kernel::hook::HookVerdict;
@@ -30,8 +29,8 @@ use loopd_kernel::tokens;
 /// The name under which rules and people know the request.
 const METHOD: &str = "sampling/createMessage";
 
-/// The most requests of servers that a session has open at a time.
-const MOST_OPEN: usize = 4;
+/// The most requests of servers that a session has open at a time, waiting or running.
+pub(super) const MOST_OPEN: usize = 4;
 /// The most messages of a request, and the most bytes of their texts and pictures.
 const MOST_MESSAGES: usize = 100;
 const LARGEST_REQUEST: usize = 1024 * 1024;
@@ -55,6 +54,7 @@ pub struct SampleOrder {
 pub(in crate::session) struct WaitingSample {
     wanted: Wanted,
     reply: oneshot::Sender<Sampled>,
+    place: OwnedSemaphorePermit,
 }
 
 impl WaitingSample {
@@ -65,23 +65,6 @@ impl WaitingSample {
     pub(in crate::session) fn refuse(self, why: String) {
         // The send fails if the server has stopped waiting.
         self.reply.send(Err(why)).ok();
-    }
-}
-
-impl SessionHandle {
-    /// Lets the model of the session answer for a server, after a person was asked where the rules want
-    /// that.
-    pub fn sample(
-        &self,
-        order: SampleOrder,
-    ) -> impl Future<Output = Result<Sampled, SessionError>> + Send + use<> {
-        let (reply, sampled) = oneshot::channel();
-        let posted = self.post(Message::Mcp(McpMessage::Sample { order, reply }));
-        let id = self.id.clone();
-        async move {
-            posted?;
-            sampled.await.map_err(|_| SessionError::Ended(id))
-        }
     }
 }
 
@@ -210,11 +193,11 @@ impl Actor {
                 return;
             }
         };
-        if self.question_waiters.samples() >= MOST_OPEN {
+        let Ok(place) = self.mcp.samples.clone().try_acquire_owned() else {
             let why = format!("{MOST_OPEN} requests of servers are open already");
             reply.send(Err(why)).ok();
             return;
-        }
+        };
         redaction.clean_value(&mut params);
         let permission = PermissionRequest::Mcp {
             tool_call_id: None,
@@ -259,7 +242,11 @@ impl Actor {
                 can_ask,
                 hooks: verdict,
             };
-            let part = WaitingPart::Sample(WaitingSample { wanted, reply });
+            let part = WaitingPart::Sample(WaitingSample {
+                wanted,
+                reply,
+                place,
+            });
             let message = Message::AskForPart(Box::new(asked), part);
             // The send fails if the session has ended; then the reply ends, too.
             mailbox.send(message).await.ok();
@@ -268,7 +255,11 @@ impl Actor {
 
     /// Asks the model for a server that is permitted to.
     pub(in crate::session) fn run_sample(&mut self, sample: WaitingSample) {
-        let WaitingSample { wanted, reply } = sample;
+        let WaitingSample {
+            wanted,
+            reply,
+            place,
+        } = sample;
         let facts = self.request_facts();
         let known = facts.window.output.unwrap_or(u64::MAX);
         let output = wanted.most_output.min(known);
@@ -292,7 +283,7 @@ impl Actor {
         let mailbox = self.mailbox.clone();
         let at_work = self.services.keep_alive.work();
         self.running.spawn(async move {
-            let _at_work = at_work;
+            let _at_work = (at_work, place);
             // It goes on if the server stops waiting: what it uses has to be counted.
             let asked = tokio::time::timeout(LONGEST, ask(call, budget, &mailbox));
             let late = || Err("the model did not answer in time".to_owned());

@@ -7,15 +7,17 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use loopd_mcp::config::{Endpoint, ServerConfig, Transport};
-use loopd_mcp::oauth::Challenge;
+use loopd_mcp::config::{Endpoint, ProgramLogin, ServerConfig, Transport};
+use loopd_mcp::oauth::{self, Challenge};
 use loopd_mcp::port::{
     AuthChallenge, AuthReason, HttpMethod, HttpPort, HttpRequest, TokenError, TokenSource,
 };
+use loopd_model::http::Url;
 use loopd_proto::event::mcp::{
     HeaderEntry, OauthHttpResponse, OauthReason, OauthRequired, StaticClient, WwwAuthenticate,
 };
 use loopd_proto::id::RequestId;
+use loopd_proto::session::McpTokenStorage;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -29,6 +31,9 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10 * 60);
 /// How long the description of a server's login may take, and how large it may be.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(10);
 const LARGEST_DESCRIPTION: usize = 64 * 1024;
+/// Why the session uses no login of the home.
+pub const ONLY_CLIENTS: &str = "the session has mcpOAuthTokenStorage set to `in-memory`, so that only clients keep logins; \
+                                       let the app provide a token";
 /// The headers of a refusal that clients are shown; others may hold secrets.
 const SHOWN_HEADERS: [&str; 4] = ["www-authenticate", "content-type", "date", "retry-after"];
 
@@ -37,8 +42,8 @@ pub(super) struct SessionTokens {
     server: String,
     endpoint: Endpoint,
     current: Mutex<Current>,
-    /// The login of the home.
-    login: ServerLogin,
+    /// The login of the home; `None` if the session does not use it.
+    login: Option<ServerLogin>,
     /// Tells of logins after a token was last asked for in vain.
     changes: Mutex<Option<watch::Receiver<u64>>>,
     /// One question at a time.
@@ -73,20 +78,27 @@ impl SessionTokens {
         mailbox: &mpsc::Sender<Message>,
         services: &Arc<Services>,
         http: Arc<dyn HttpPort>,
+        storage: McpTokenStorage,
     ) -> Option<Arc<dyn TokenSource>> {
         let Transport::Http(endpoint) = &config.transport else {
             return None;
         };
         let mut headers = endpoint.headers.iter();
-        // Who brings a token along is not asked for another one.
-        if headers.any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+        // Who brings a token along, or wants no login, is not asked for one.
+        if endpoint.oauth.is_off
+            || headers.any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+        {
             return None;
         }
+        let login = match storage {
+            McpTokenStorage::Persistent => Some(services.logins.of(endpoint, http.clone())),
+            McpTokenStorage::InMemory => None,
+        };
         Some(Arc::new(Self {
             server: config.name.clone(),
             endpoint: endpoint.clone(),
             current: Mutex::new(Current::Nothing),
-            login: services.logins.of(endpoint, http.clone()),
+            login,
             changes: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             mailbox: mailbox.clone(),
@@ -115,8 +127,7 @@ impl SessionTokens {
             static_client_config: client.client_id.clone().map(|client_id| StaticClient {
                 client_id,
                 public_client: client.is_public,
-                grant_type: client
-                    .client_credentials
+                grant_type: (client.as_program == Some(ProgramLogin::ClientCredentials))
                     .then(|| "client_credentials".to_owned()),
             }),
             www_authenticate_params: params,
@@ -161,21 +172,27 @@ impl SessionTokens {
 
     /// Gets a token of the home's own login.
     async fn of_login(&self, challenge: &AuthChallenge) -> Result<String, TokenError> {
-        let changes = self.login.changes().await;
+        let Some(login) = &self.login else {
+            return Err(TokenError::NeedsLogin(ONLY_CLIENTS.to_owned()));
+        };
+        let changes = login.changes().await;
         *self.changes.lock() = changes;
         let header = challenge.www_authenticate.as_deref();
         let read = header.map(Challenge::read).unwrap_or_default();
         let rejected = challenge.rejected.as_deref();
-        let token = self.login.obtain(challenge.reason, rejected, read).await?;
+        let token = login.obtain(challenge.reason, rejected, read).await?;
         *self.current.lock() = Current::Login;
         Ok(token)
     }
 
     /// Fetches what a server publishes about its login.
     async fn described(&self, address: &str) -> Option<String> {
+        // The server names the address: it must not make this machine ask its neighbours.
+        let server = Url::parse(&self.endpoint.url).ok()?;
+        let address = oauth::checked_address(address, &server).ok()?;
         let request = HttpRequest {
             method: HttpMethod::Get,
-            url: address.to_owned(),
+            url: address.into(),
             headers: http::HeaderMap::new(),
             body: bytes::Bytes::new(),
         };
@@ -204,7 +221,7 @@ impl TokenSource for SessionTokens {
             match current {
                 Current::Nothing => None,
                 Current::Given(token) => Some(token),
-                Current::Login => self.login.current().await,
+                Current::Login => self.login.as_ref()?.current().await,
             }
         }
         .boxed()

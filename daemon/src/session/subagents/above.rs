@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use loopd_proto::event::hook::GuardFolder;
+use loopd_proto::event::hook::{GuardFolder, VouchedFolder};
 use loopd_proto::id::SessionId;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -32,6 +32,8 @@ pub(in crate::session) struct GuardsAbove {
     pub(in crate::session) clients: Vec<HookClient>,
     /// The folders whose guards are in force.
     pub(in crate::session) folders: Vec<GuardFolder>,
+    /// The folders of hooks that apps named.
+    pub(in crate::session) vouched: Vec<VouchedFolder>,
     /// The agents whose definitions may have hooks.
     pub(in crate::session) agents: Vec<String>,
 }

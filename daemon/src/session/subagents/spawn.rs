@@ -144,6 +144,7 @@ impl Actor {
                 roster: self.subagents.roster(),
                 slots: tree.slots.clone(),
                 user_home: variable("HOME").map(PathBuf::from),
+                has_memory: state.options.has_memory(),
             },
             inheritance,
             tree,
@@ -322,7 +323,7 @@ impl SessionSpawner {
         };
         let handle = self.parts.sessions.start_subagent(spec.session.clone());
         let handle = handle.ok_or(ChildError::Exists)?;
-        let created = handle.command(Command::Create(Create {
+        let created = handle.command(Command::Create(Box::new(Create {
             options,
             context: WorkContext {
                 cwd,
@@ -332,7 +333,10 @@ impl SessionSpawner {
             agent: None,
             version: self.parts.services.version.to_owned(),
             subagent: Some(Box::new(subagent)),
-        }));
+            name: None,
+            // Those of its parent hold for it, too.
+            vouched_hooks: Vec::new(),
+        })));
         match created.await {
             Ok(_) => Ok(handle),
             Err(error) => {

@@ -33,7 +33,7 @@ pub(super) fn definition(agent: &CustomAgent) -> Result<AgentDefinition, Problem
         memory: None,
         mcp_servers: agent.mcp_servers.clone(),
         required_mcp_servers: Vec::new(),
-        hooks: None,
+        hooks: agent.hooks.clone(),
         skills: agent.skills.clone(),
         initial_prompt: None,
         mode: AgentMode::All,

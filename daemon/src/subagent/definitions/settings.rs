@@ -1,6 +1,7 @@
 //! The `[agents]` settings of the configuration file; see `config`.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use loopd_proto::params::tool::SubagentSettings;
 use serde::{Deserialize, Deserializer};
@@ -45,10 +46,15 @@ pub struct AgentSettings {
     pub models: BTreeMap<String, String>,
 }
 
+/// How many cores this process may use. The system is asked once: it reads a dozen files to find out.
+static CORES: LazyLock<u32> = LazyLock::new(|| {
+    let cores = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
+    u32::try_from(cores).unwrap_or(CONCURRENT.1)
+});
+
 impl Default for AgentSettings {
     fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
-        let cores = u32::try_from(cores).unwrap_or(CONCURRENT.1);
+        let cores = *CORES;
         Self {
             small_model: None,
             critic_model: None,

@@ -1,9 +1,9 @@
 //! Which tools an agent may use: the second of the three layers of permission.
 
-use crate::discovery::Problem;
 use crate::discovery::agents::AgentDefinition;
+use crate::discovery::{Problem, not_built_in};
 pub use loopd_kernel::policy::tool_list::allows;
-use loopd_kernel::policy::tool_list::{is_other_name, means};
+use loopd_kernel::policy::tool_list::{may_name_a_tool, means};
 pub use loopd_kernel::tool_call::ToolOrigin;
 
 impl AgentDefinition {
@@ -19,16 +19,8 @@ pub(super) fn unknown(agent: &AgentDefinition, ours: &[&str]) -> Option<Problem>
     let path = agent.path.as_deref()?;
     let named = agent.tools.iter().flatten();
     let named = named.chain(&agent.disallowed_tools);
-    let unknown: Vec<String> = named
-        .filter(|pattern| !is_known(pattern, ours))
-        .map(|name| format!("`{name}`"))
-        .collect();
-    let what = match unknown.as_slice() {
-        [] => return None,
-        [one] => format!("{one} is no built-in tool"),
-        several => format!("{} are no built-in tools", several.join(", ")),
-    };
-    let what = format!("{what}; it counts only where a client or an MCP server brings it");
+    let unknown = named.filter(|pattern| !is_known(pattern, ours));
+    let what = not_built_in(unknown.map(String::as_str))?;
     Some(Problem::new(path, what))
 }
 
@@ -38,20 +30,10 @@ const NOT_OURS: &[&str] = &[
     "enterplanmode", "exitplanmode", "lsp", "notebookedit", "notebookread", "slashcommand", "websearch", "web_search",
 ];
 
-/// Returns whether a pattern names a tool that we have, or may name one of a server.
 fn is_known(pattern: &str, ours: &[&str]) -> bool {
-    let of_server = |name: &str| name.contains('/') || name.starts_with("mcp__");
-    let name = pattern.trim();
-    if name.starts_with("custom:") || of_server(name) {
-        return true;
-    }
-    let name = name.strip_prefix("builtin:").unwrap_or(name);
-    let name = name.split('(').next().unwrap_or_default().trim();
-    let plain = name.to_ascii_lowercase();
-    name == "*"
-        || ours.contains(&plain.as_str())
-        || NOT_OURS.contains(&plain.as_str())
-        || is_other_name(&plain)
+    may_name_a_tool(pattern, |name| {
+        ours.contains(&name) || NOT_OURS.contains(&name)
+    })
 }
 
 /// The tools that a sub-agent has only if its list names them: a list of its own to work through.

@@ -84,7 +84,7 @@ pub(super) async fn attached(
     if !matches!(ending, CommandStatus::Running | CommandStatus::Waiting(_)) {
         context.shells.mark_delivered(&command.id).await;
     }
-    Outcome::success(words::with_note(text, &words::state(&command.id, ending)))
+    Outcome::success(words::with_note(text, &words::state_of(command, ending)))
 }
 
 async fn detached(command: &DetachedCommand, delay: Duration, context: &ToolContext) -> Outcome {

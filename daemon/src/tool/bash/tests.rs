@@ -8,6 +8,7 @@ use crate::tool::fixture::{Fixture, granted, names};
 use crate::tool::{DynTool, Partial, Status};
 
 mod bypasses;
+mod opens;
 
 fn make_pipe(path: &Path) {
     let made = std::process::Command::new("mkfifo").arg(path).status();
@@ -257,6 +258,24 @@ async fn the_error_says_why_a_shell_cannot_be_used() {
     assert!(again.text.contains("its output was read"), "{}", again.text);
     let args = json!({"shellId": "kept", "input": "x{enter}"});
     assert!(fixture.refusal(&Write, &args).await.contains("closed"));
+}
+
+#[tokio::test]
+async fn a_command_that_nobody_could_come_back_to_is_stopped() {
+    let mut fixture = Fixture::new();
+    fixture.context.may_go_on = false;
+    make_pipe(&fixture.path("pipe"));
+    let command = "echo $$; read -r _ < pipe";
+    let args = json!({"command": command, "initial_wait": 0.3});
+    let outcome = fixture.call(&Bash, args).await;
+    let (pid, note) = outcome.text.split_once('\n').unwrap();
+    assert_eq!(outcome.status, Status::Failure, "{}", outcome.text);
+    assert!(note.contains("was stopped"), "{note}");
+    assert!(!is_running(pid), "{pid}");
+    assert_eq!(
+        run(&fixture, "echo on").await.text,
+        "on\n<exited with exit code 0>"
+    );
 }
 
 #[tokio::test]

@@ -100,8 +100,31 @@ pub(super) fn gone(id: &ShellId, reason: CloseReason, cwd: &Path) -> Option<Outc
     })
 }
 
+/// Says who stopped a command and why, if that was not the model itself.
+fn stopped_because(reason: Option<CloseReason>) -> Option<&'static str> {
+    match reason? {
+        CloseReason::Cancelled => Some("<the user stopped the command>"),
+        CloseReason::Unattended => {
+            Some("<the command was stopped because no user was there for a long time>")
+        }
+        CloseReason::PlanModeEnded => Some("<the command was stopped because plan mode ended>"),
+        CloseReason::Finished
+        | CloseReason::Stopped
+        | CloseReason::MadeRoom
+        | CloseReason::Lost => None,
+    }
+}
+
 /// The outcome of a command that ended while the call waited for it.
-pub(super) fn ended(text: String, ending: CommandStatus) -> Outcome {
+pub(super) fn ended(text: String, command: &AttachedCommand) -> Outcome {
+    let mut outcome = ended_as(text, command.status());
+    if let Some(why) = stopped_because(command.stop_reason()) {
+        outcome.text = with_note(outcome.text, why);
+    }
+    outcome
+}
+
+fn ended_as(text: String, ending: CommandStatus) -> Outcome {
     match ending {
         CommandStatus::Exited(code) => Outcome::success(with_note(text, &texts::exited(code))),
         CommandStatus::Killed(signal) => {
@@ -121,8 +144,17 @@ pub(super) fn ended(text: String, ending: CommandStatus) -> Outcome {
 }
 
 /// The outcome for a command in the background that has ended and whose output is complete.
-pub(super) fn ended_in_background(text: String, id: &ShellId, ending: CommandStatus) -> Outcome {
-    Outcome::success(with_note(text, &state(id, ending)))
+pub(super) fn ended_in_background(text: String, command: &AttachedCommand) -> Outcome {
+    Outcome::success(with_note(text, &state_of(command, command.status())))
+}
+
+/// Describes the status of a command, and who stopped it.
+pub(super) fn state_of(command: &AttachedCommand, status: CommandStatus) -> String {
+    let state = state(&command.id, status);
+    match stopped_because(command.stop_reason()) {
+        Some(why) => with_note(state, why),
+        None => state,
+    }
 }
 
 /// Describes the status of a command in one line.
@@ -173,6 +205,25 @@ pub(super) fn moved(command: &AttachedCommand, pause: WaitOutcome, waited: u64) 
         ) => format!(
             "<the command still runs after {waited} seconds and goes on in the background as shellId {id}. {}>",
             later(command)
+        ),
+    }
+}
+
+/// The note for a command that was stopped because nobody could come back to it.
+pub(super) fn cut_short(pause: WaitOutcome, waited: u64) -> String {
+    match pause {
+        WaitOutcome::WaitsForInput => {
+            "<the command waited for input, which nobody can give it here, and was stopped; give it its \
+             input, for example with </dev/null>"
+                .to_owned()
+        }
+        WaitOutcome::Promoted => {
+            "<the command cannot go on in the background, because its output is wanted here, and was \
+             stopped>"
+                .to_owned()
+        }
+        WaitOutcome::OutOfTime | WaitOutcome::Ended | WaitOutcome::Cancelled => format!(
+            "<the command still ran after {waited} seconds and was stopped; its output is wanted here>"
         ),
     }
 }

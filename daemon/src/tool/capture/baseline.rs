@@ -23,6 +23,7 @@ use loopd_proto::id::Seq;
 
 use super::Bounds;
 use super::state::{NotCaptured, why};
+use super::unread::Unread;
 use crate::tool::disk::exact::{self, Trace};
 use crate::tool::disk::{self, DiskError};
 
@@ -71,6 +72,9 @@ struct Index {
     packed: u64,
     /// When the copy was last made or compared.
     made_ns: i128,
+    /// The rules about reading that it was made under.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<String>,
 }
 
 impl Index {
@@ -207,27 +211,38 @@ impl Baseline {
 
     /// Copies the workspace, until all is copied, a bound is reached or `stop` is set, which says that
     /// a command begins.
-    pub(super) fn build(&self, root: &Path, stop: &AtomicBool) -> Result<Extent, DiskError> {
+    pub(super) fn build(
+        &self,
+        root: &Path,
+        unread: &Unread,
+        stop: &AtomicBool,
+    ) -> Result<Extent, DiskError> {
         self.remove();
         // Makes the folder.
         disk::put_own_quickly(&self.pack_path(), b"")?;
         let index = Index {
             root: root.to_owned(),
+            unread: unread.rules().to_vec(),
             ..Index::default()
         };
-        self.copy_rest(index, stop)
+        self.copy_rest(index, unread, stop)
     }
 
     /// Copies what the copy does not have, because a command began before all was copied. The copy has
     /// to be compared before.
-    pub(super) fn extend(&self, stop: &AtomicBool) -> Result<Extent, DiskError> {
+    pub(super) fn extend(&self, unread: &Unread, stop: &AtomicBool) -> Result<Extent, DiskError> {
         match self.load() {
-            Some(index) => self.copy_rest(index, stop),
+            Some(index) => self.copy_rest(index, unread, stop),
             None => Ok(Extent::default()),
         }
     }
 
-    fn copy_rest(&self, mut index: Index, stop: &AtomicBool) -> Result<Extent, DiskError> {
+    fn copy_rest(
+        &self,
+        mut index: Index,
+        unread: &Unread,
+        stop: &AtomicBool,
+    ) -> Result<Extent, DiskError> {
         let mut pack = Pack::open(&self.pack_path(), index.packed)?;
         let began = pack.now()?;
         index.whole = true;
@@ -244,7 +259,7 @@ impl Baseline {
                 index.whole = false;
                 break;
             }
-            let indexed = self.copied(&index.root, &entry, &mut pack, began)?;
+            let indexed = self.copied(&index.root, &entry, unread, (&mut pack, began))?;
             // Looked at after the file was read, which may already be what the command left.
             if stop.load(Ordering::Acquire) {
                 break;
@@ -274,8 +289,8 @@ impl Baseline {
         &self,
         root: &Path,
         entry: &Entry,
-        pack: &mut Pack,
-        now: i128,
+        unread: &Unread,
+        (pack, now): (&mut Pack, i128),
     ) -> Result<Indexed, DiskError> {
         let mut indexed = Indexed {
             kind: entry.kind,
@@ -291,7 +306,12 @@ impl Baseline {
             indexed.why = Some(NotCaptured::OutOfSpace);
             return Ok(indexed);
         }
-        match exact::read(&root.join(&entry.name), self.bounds.baseline_file) {
+        let path = root.join(&entry.name);
+        if unread.has(&path) {
+            indexed.why = Some(NotCaptured::Unread);
+            return Ok(indexed);
+        }
+        match exact::read(&path, self.bounds.baseline_file) {
             Ok(version) => {
                 indexed.trace = version.trace;
                 indexed.unsure = version.trace.changed_ns > now - COARSE_NS;

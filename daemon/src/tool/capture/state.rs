@@ -43,6 +43,8 @@ pub enum NotCaptured {
     /// A pipe, a socket or a device.
     Special,
     Unreadable,
+    /// A rule keeps it from being read.
+    Unread,
     /// The file was being written when it was read.
     Changing,
     /// The bound for all files together was reached.
@@ -66,6 +68,7 @@ impl fmt::Display for NotCaptured {
             Self::Link => "it is a link, or behind one",
             Self::Special => "it is no regular file",
             Self::Unreadable => "it could not be read",
+            Self::Unread => "a rule keeps it from being read",
             Self::Changing => "it was being written",
             Self::OutOfSpace => "there was no room for more content",
             Self::Moved => "it was not made here",
@@ -111,15 +114,24 @@ impl Now {
 
     /// Looks at a path; files of more than `limit` bytes are not read.
     pub(super) fn at(real: &Path, limit: u64) -> Self {
+        Self::looked_at(real, || match exact::read(real, limit) {
+            Ok(version) => Self::file(version),
+            Err(error) => Self::not_captured(why(&error)),
+        })
+    }
+
+    /// Looks at a path whose content is not captured if it is a file.
+    pub(super) fn without_content(real: &Path, why_not: NotCaptured) -> Self {
+        Self::looked_at(real, || Self::not_captured(why_not))
+    }
+
+    fn looked_at(real: &Path, file: impl FnOnce() -> Self) -> Self {
         match exact::look(real) {
             Ok(Found::Absent) => Self::plain(FileState::Absent),
             Ok(Found::Folder { mode }) => Self::plain(FileState::Folder { mode }),
             Ok(Found::Link) => Self::not_captured(NotCaptured::Link),
             Ok(Found::Special) => Self::not_captured(NotCaptured::Special),
-            Ok(Found::File) => match exact::read(real, limit) {
-                Ok(version) => Self::file(version),
-                Err(error) => Self::not_captured(why(&error)),
-            },
+            Ok(Found::File) => file(),
             Err(error) => Self::not_captured(why(&error)),
         }
     }

@@ -1,10 +1,12 @@
 mod uncopied;
+mod unread_files;
 
 use std::sync::Arc;
 
 use loopd_proto::id::{RewindId, ToolCallId};
 use tempfile::TempDir;
 
+use super::unread::Unread;
 use super::*;
 
 const BOUNDS: Bounds = Bounds {
@@ -50,6 +52,7 @@ impl Place {
         Workspace {
             cwd: self.path(""),
             user_home: None,
+            unread: ReadRules::default(),
         }
     }
 
@@ -370,7 +373,10 @@ async fn what_a_command_changes_before_it_is_copied_is_named_and_the_rest_is_cop
     }
     tick(&place);
     let begun = AtomicBool::new(true);
-    let extent = inner.baseline.build(&place.path(""), &begun).unwrap();
+    let extent = inner
+        .baseline
+        .build(&place.path(""), &Unread::default(), &begun)
+        .unwrap();
     assert_eq!((extent.entries, extent.cut), (0, true));
     place.captures.turn_began(Seq(5));
     place.captures.touched();
@@ -535,25 +541,37 @@ async fn what_a_command_changes_while_the_workspace_is_compared_is_not_taken_for
     // A command has begun, and the comparison finds what it did so far.
     std::fs::write(place.path("a"), "after").unwrap();
     let begun = AtomicBool::new(true);
-    let found = inner
-        .baseline
-        .compare(&inner.overlay, &inner.objects, false, &begun);
+    let found = inner.baseline.compare(
+        &inner.overlay,
+        &inner.objects,
+        &Unread::default(),
+        false,
+        &begun,
+    );
     let found = found.unwrap().unwrap();
     let paths: Vec<PathBuf> = found.changes.into_iter().map(|it| it.path).collect();
     assert_eq!(paths, [place.path("a")]);
     // What it makes later is new.
     std::fs::write(place.path("made"), "made").unwrap();
-    let found = inner
-        .baseline
-        .compare(&inner.overlay, &inner.objects, true, &begun);
+    let found = inner.baseline.compare(
+        &inner.overlay,
+        &inner.objects,
+        &Unread::default(),
+        true,
+        &begun,
+    );
     let found = found.unwrap().unwrap();
     let paths: Vec<PathBuf> = found.changes.into_iter().map(|it| it.path).collect();
     assert_eq!((paths, found.missed), (vec![place.path("made")], vec![]));
     // Without a command it is what others did.
     std::fs::write(place.path("a"), "of a person").unwrap();
     let quiet = AtomicBool::new(false);
-    let found = inner
-        .baseline
-        .compare(&inner.overlay, &inner.objects, false, &quiet);
+    let found = inner.baseline.compare(
+        &inner.overlay,
+        &inner.objects,
+        &Unread::default(),
+        false,
+        &quiet,
+    );
     assert!(found.unwrap().unwrap().changes.is_empty());
 }

@@ -47,6 +47,14 @@ fn tools_are_listed_in_the_order_models_know() {
 }
 
 #[test]
+fn lists_of_tools_may_name_every_tool() {
+    let catalog = Catalog::new();
+    let mut names = catalog.names();
+    names.sort_unstable();
+    assert_eq!(names, loopd_kernel::policy::tool_list::BUILT_IN);
+}
+
+#[test]
 fn files_of_hooks_may_name_every_tool() {
     for name in Catalog::new().names() {
         let mut known = crate::discovery::hooks::known_tools();

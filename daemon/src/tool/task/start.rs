@@ -79,11 +79,13 @@ impl Tool for Start {
             (Some(Mode::Sync), _) | (None, Some(false)) => Some(Execution::Sync),
             (None, None) => None,
         };
+        // What an agent is told is stored in a log and a file of its own, so it holds no secrets either.
+        let clean = |text: String| context.redaction.clean(&text).into_owned();
         let order = SubagentOrder {
             agent_type: args.agent_type,
-            name: args.name,
-            description: args.description,
-            prompt: args.prompt,
+            name: args.name.map(clean),
+            description: clean(args.description),
+            prompt: clean(args.prompt),
             model: args.model,
             execution,
             isolation: args.isolation.map(|Apart::Worktree| Isolation::Worktree),

@@ -43,7 +43,8 @@ impl Tool for Write {
                 return Err(SubagentError::TakesNoMessages(task.id.clone()));
             };
             let agents = &context.agents;
-            let delivered = agents.write_from_run(&task.id, work, args.message).await?;
+            let message = context.redaction.clean(&args.message).into_owned();
+            let delivered = agents.write_from_run(&task.id, work, message).await?;
             Ok((task.id.clone(), delivered))
         };
         match sent.await {

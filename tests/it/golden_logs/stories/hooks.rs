@@ -91,3 +91,35 @@ pub(super) async fn stop_limit() -> Vec<Log> {
     session.ask("go").await;
     end(daemon).await
 }
+
+/// An app names a folder of hooks, whose guard denies a call.
+pub(super) async fn vouched_hooks() -> Vec<Log> {
+    let daemon = started([
+        Turn::user("go").calls([bash("denied", "echo one")]),
+        Turn::any().says("done"),
+    ])
+    .await;
+    let folder = daemon.file("hooks");
+    std::fs::create_dir_all(&folder).unwrap();
+    let hooks =
+        json!({"version": 1, "hooks": {"preToolUse": [{"bash": "exit 2", "matcher": "bash"}]}});
+    std::fs::write(folder.join("guard.json"), hooks.to_string()).unwrap();
+    let options = json!({"hookDirectories": ["hooks"]});
+    let mut session = session(&daemon, "vouched-hooks", options).await;
+    session.ask("go").await;
+    end(daemon).await
+}
+
+/// A hook that sees a result ends the run.
+pub(super) async fn hook_stopped() -> Vec<Log> {
+    let daemon = started([Turn::user("go").calls([bash("last", "echo one")])]).await;
+    let options = json!({"hooks": true});
+    let mut session = session(&daemon, "hook-stopped", options).await;
+    let _app = HookApp::on(session.client(), |kind, _| match kind {
+        "preToolUse" => HookReply::Output(json!({"permissionDecision": "allow"})),
+        "postToolUse" => HookReply::Output(json!({"continue": false, "stopReason": "seen enough"})),
+        _ => HookReply::Nothing,
+    });
+    session.ask("go").await;
+    end(daemon).await
+}

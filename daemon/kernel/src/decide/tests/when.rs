@@ -32,13 +32,13 @@ pub(super) fn data<T: DeserializeOwned>(value: Value) -> T {
 
 impl From<Create> for Command {
     fn from(create: Create) -> Self {
-        Self::Create(create)
+        Self::Create(Box::new(create))
     }
 }
 
 impl From<Resume> for Command {
     fn from(resume: Resume) -> Self {
-        Self::Resume(resume)
+        Self::Resume(Box::new(resume))
     }
 }
 
@@ -56,7 +56,7 @@ impl From<Guarded> for Command {
 
 impl From<Assessed> for Command {
     fn from(assessed: Assessed) -> Self {
-        Self::Assessed(assessed)
+        Self::Assessed(Box::new(assessed))
     }
 }
 

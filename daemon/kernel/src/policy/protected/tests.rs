@@ -83,6 +83,17 @@ fn files_that_make_others_run_something_are_protected_at_any_depth() {
         ".Rprofile",
         ".mvn/extensions.xml",
         ".config/nvim/init.lua",
+        "rust-toolchain.toml",
+        "crates/a/rust-toolchain",
+        "lefthook.toml",
+        ".mise/config.toml",
+        ".rtx.toml",
+        "bunfig.toml",
+        ".ycm_extra_conf.py",
+        ".curlrc",
+        ".wgetrc",
+        ".lessfilter",
+        ".elvish/rc.elv",
     ];
     for path in protected {
         assert!(is_protected(path), "{path}");

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::runs::Runs;
-use super::word::{Word, base_name};
+use super::word::{Count, Word, base_name};
 
 /// Programs that write a file whose name is another one without its ending, or with one.
 #[rustfmt::skip]
@@ -22,6 +22,9 @@ const KEEPING: &[&str] = &[
 
 /// Programs that number the pieces of a file.
 const SPLITTING: &[&str] = &["split", "gsplit", "csplit", "gcsplit"];
+
+/// Programs that save a file under the last name in its address.
+const DOWNLOADING: &[&str] = &["curl", "wget", "wget2", "aria2c", "axel"];
 
 /// Options whose value is an ending, or a part of a name.
 #[rustfmt::skip]
@@ -43,6 +46,11 @@ pub(crate) struct Beginning {
 
 /// Returns the names that a program may make of its words, or `None` if there are too many.
 pub(super) fn names(program: &str, arguments: &[Word]) -> Option<Vec<String>> {
+    if DOWNLOADING.contains(&program) {
+        let texts = arguments.iter().flat_map(Word::texts);
+        let names = texts.filter(|text| text.contains('/')).map(downloaded);
+        return Some(names.collect());
+    }
     let packs = PACKING.contains(&program);
     if !packs && !KEEPING.contains(&program) {
         return Some(Vec::new());
@@ -69,6 +77,64 @@ pub(super) fn names(program: &str, arguments: &[Word]) -> Option<Vec<String>> {
         }
     }
     Some(names)
+}
+
+/// Returns words with gaps for names that a program makes of its words, as far as they are known:
+/// pieces of a file, and what is unpacked from files that a pattern matches.
+pub(super) fn words(program: &str, arguments: &[Word]) -> Vec<Word> {
+    let open = |word: &Word, end: usize| {
+        let mut made = Word::literal(word.prefix().get(..end).unwrap_or_default());
+        made.push_gap(Count::Several);
+        made
+    };
+    let whole = |word: &Word| open(word, word.prefix().len());
+    if SPLITTING.contains(&program) {
+        let made = endings(arguments);
+        let made = made.iter().map(|text| Word::literal(text));
+        let made: Vec<Word> = made.map(|word| whole(&word)).collect();
+        return operands(arguments).map(whole).chain(made).collect();
+    }
+    if PACKING.contains(&program) {
+        let gaps = operands(arguments).filter(|word| word.is_computed());
+        return gaps.map(whole).collect();
+    }
+    if DOWNLOADING.contains(&program) {
+        // `b.#1` gets what the first braces of the address become.
+        let numbered = arguments
+            .iter()
+            .filter_map(|word| Some((word, word.prefix().find('#')?)));
+        let numbered = numbered.filter(|(word, _)| !word.prefix().contains("://"));
+        let numbered: Vec<Word> = numbered.map(|(word, end)| open(word, end)).collect();
+        // Braces and escapes in an address are read by the program.
+        let is_computed = |word: &&Word| {
+            let is_pattern = |text: &str| text.contains(['{', '[', '%']);
+            word.prefix().contains('/')
+                && (word.ending().is_none_or(is_pattern) || word.texts().any(is_pattern))
+        };
+        let is_saving = saves(program, arguments);
+        let open_addresses = arguments
+            .iter()
+            .filter(|word| is_saving && is_computed(word));
+        let unknown = open_addresses.map(|_| Word::anything());
+        return numbered.into_iter().chain(unknown).collect();
+    }
+    Vec::new()
+}
+
+/// Whether a program saves what it downloads under the name that it has there.
+fn saves(program: &str, arguments: &[Word]) -> bool {
+    program != "curl"
+        || arguments.iter().any(|word| {
+            let text = word.prefix();
+            text.starts_with("--remote")
+                || (text.starts_with('-') && !text.starts_with("--") && text.contains('O'))
+        })
+}
+
+/// Returns the name under which a program saves an address.
+fn downloaded(address: &str) -> String {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    base_name(path).to_owned()
 }
 
 /// Returns the beginnings of names that a line may write to.

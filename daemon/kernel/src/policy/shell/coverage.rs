@@ -264,8 +264,7 @@ fn judge(line: &Line, arguments: &[Word], granted: usize) -> Coverage {
         Some((first, rest))
             if has(line, "old") && first.text().is_some_and(|text| !text.starts_with('-')) =>
         {
-            let letters = Word::literal(&format!("-{}", first.text().unwrap_or_default()));
-            dashed = [&[letters], rest].concat();
+            dashed = with_dashes(line, first.text().unwrap_or_default(), rest);
             dashed.as_slice()
         }
         _ => arguments,
@@ -279,6 +278,22 @@ fn judge(line: &Line, arguments: &[Word], granted: usize) -> Coverage {
     } else {
         Coverage::Unknown
     }
+}
+
+/// Returns the arguments with a dash before each of the letters that lack it. The words after them are
+/// their values, in order: `tar cfI x.tar prog` is `tar -c -f x.tar -I prog`.
+fn with_dashes(line: &Line, letters: &str, rest: &[Word]) -> Vec<Word> {
+    let options = options(line, Part::Both);
+    let mut values = rest.iter();
+    let mut words = Vec::new();
+    for letter in letters.chars() {
+        words.push(Word::literal(&format!("-{letter}")));
+        if options.needs_value(letter) {
+            words.extend(values.next().cloned());
+        }
+    }
+    words.extend(values.cloned());
+    words
 }
 
 fn passes(line: &Line, part: Part, arguments: &[Word], granted: usize) -> bool {

@@ -242,6 +242,9 @@ impl Found {
             (_, [only]) if is_version(name, only) => return Some(()),
             _ => {}
         }
+        if arguments.iter().any(is_open_option) {
+            return None;
+        }
         let (entry, taken) = Entry::find(name, arguments)?;
         let rest = arguments.get(taken..).unwrap_or_default();
         let is_free = entry.has("any") || entry.has("names");
@@ -251,6 +254,9 @@ impl Found {
             Coverage::Notable | Coverage::Unknown => false,
         };
         if !is_harmless || entry.uses("not", rest) {
+            return None;
+        }
+        if entry.has("literal") && rest.iter().any(Word::is_computed) {
             return None;
         }
         if entry.has("here") && self.folders.len() > 1 {
@@ -300,6 +306,9 @@ impl Found {
         } else {
             Computed::InFolder
         };
+        if entry.has("folders") {
+            rest.iter().try_for_each(|word| self.folder(word))?;
+        }
         for word in rest {
             for path in attached_files(name, word) {
                 self.add(path, false)?;
@@ -359,6 +368,19 @@ impl Found {
         Some(())
     }
 
+    /// Adds what lies in a folder, if the word or its value is the name of one.
+    fn folder(&mut self, word: &Word) -> Option<()> {
+        if word.is_process_output() {
+            return Some(());
+        }
+        let text = word.text()?;
+        let path = match text.split_once('=') {
+            Some((option, value)) if option.starts_with('-') => value,
+            _ => text,
+        };
+        self.add(&format!("{}/*", path.trim_end_matches('/')), true)
+    }
+
     fn place(&mut self, word: &Word) -> Option<()> {
         if word.expands() {
             return None;
@@ -403,6 +425,15 @@ impl Found {
         }
         Some(())
     }
+}
+
+/// Whether a word is an option of which only the beginning is known, such as `-{K..K}`. The value of a
+/// long option may be a pattern: `--include=*.rs`.
+fn is_open_option(word: &Word) -> bool {
+    let start = word.prefix();
+    word.is_computed()
+        && start.starts_with('-')
+        && !(start.starts_with("--") && start.contains('='))
 }
 
 /// Which computed words are harmless.

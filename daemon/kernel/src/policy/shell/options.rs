@@ -73,6 +73,11 @@ impl Options<'_> {
         })
     }
 
+    /// Whether a letter has a value, in the next word if none is attached.
+    pub(super) fn needs_value(&self, letter: char) -> bool {
+        self.letter(letter) == Some(Value::Required)
+    }
+
     fn word(&self, name: &str) -> Option<Value> {
         self.tokens().find_map(|token| {
             if let Some(with) = token.strip_suffix('=') {

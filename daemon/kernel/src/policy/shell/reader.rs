@@ -34,6 +34,32 @@ pub(crate) const IS_ONE_WORD: &[&str] = &[
     "USER",
 ];
 
+/// Variables of bash that hold numbers. What is assigned to them is evaluated as an expression, which
+/// may run commands.
+pub(crate) const IS_NUMBER: &[&str] = &[
+    "BASHPID",
+    "BASH_SUBSHELL",
+    "COLUMNS",
+    "COMP_CWORD",
+    "COMP_POINT",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "HISTCMD",
+    "HISTFILESIZE",
+    "HISTSIZE",
+    "LINENO",
+    "LINES",
+    "OPTIND",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SHLVL",
+    "SRANDOM",
+    "TMOUT",
+    "UID",
+];
+
 /// The contents of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
@@ -307,7 +333,9 @@ impl<'t, 's> Reader<'t, 's> {
             };
         }
         let name = self.word()?;
-        if name.text().is_none_or(str::is_empty) {
+        // What is assigned to a variable for numbers is evaluated.
+        let is_for_words = |name: &str| !name.is_empty() && !IS_NUMBER.contains(&name);
+        if !name.text().is_some_and(is_for_words) {
             return Err(Doubt);
         }
         self.space()?;

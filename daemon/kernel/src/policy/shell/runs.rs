@@ -7,12 +7,13 @@
 
 mod program;
 mod special;
+mod told;
 
 use std::collections::BTreeMap;
 
 pub(super) use self::program::{code_options, is_for_running};
 
-use super::reader::{Assignment, Input, Script, Simple};
+use super::reader::{Assignment, IS_NUMBER, Input, Script, Simple};
 use super::word::{Word, base_name};
 
 /// How deep commands may be wrapped in each other before the analysis gives up.
@@ -30,6 +31,11 @@ pub(crate) struct Runs {
     pub programs: Vec<ProgramRun>,
     /// Whether the line may run more than is listed.
     pub anything: bool,
+    /// Whether the line may run a text that is not understood and may open any file. A script in a file
+    /// is not meant.
+    pub is_unclear: bool,
+    /// Whether the line runs a script in the same shell.
+    sources: bool,
     /// Files that are run, by the last part of their path.
     files: Vec<String>,
     /// Words that name files that are written or copied.
@@ -81,6 +87,8 @@ impl Runs {
         let mut runs = Self::default();
         runs.text(text, Certainty::Sure, 0);
         runs.anything |= runs.runs_what_it_writes();
+        runs.is_unclear = runs.anything;
+        runs.anything |= runs.sources;
         runs
     }
 
@@ -196,7 +204,8 @@ impl Runs {
         if first.prefix().contains('/') || first.is_computed() {
             self.files.push(name.to_owned());
         }
-        self.anything |= program::is_told_elsewhere(name, arguments);
+        self.anything |=
+            program::is_told_elsewhere(name, arguments) || told::is_told(name, arguments, input);
         let class = *self
             .classes
             .entry(name.to_owned())
@@ -300,7 +309,9 @@ enum Texts {
 fn hides_in_expressions(script: &Script) -> bool {
     let names_variables = script.commands.iter().any(|command| {
         let name = command.words.first().and_then(Word::text);
+        let mut assigned = command.assignments.iter();
         name.is_some_and(program::evaluates_names)
+            || assigned.any(|it| IS_NUMBER.contains(&it.name.as_str()))
     });
     if !script.calculates && !names_variables {
         return false;

@@ -40,9 +40,51 @@ fn awk_text_runs(word: &Word) -> bool {
         return true;
     };
     let without_or = text.replace("||", "");
-    ["system", "getline", "@", "|"]
+    ["system", "getline", "ARGV", "@", "|"]
         .iter()
         .any(|mark| without_or.contains(mark))
+}
+
+/// Whether a call of awk may write to a file whose name it makes.
+pub(super) fn awk_names_files(arguments: &[Word]) -> bool {
+    arguments.iter().filter_map(Word::text).any(|text| {
+        text.match_indices("print").any(|(at, _)| {
+            let after = text.get(at..).unwrap_or_default();
+            makes_name(after)
+        })
+    })
+}
+
+/// Whether a `print` statement writes to something else than one text in quotes.
+fn makes_name(statement: &str) -> bool {
+    let (mut depth, mut is_quoted) = (0_usize, false);
+    let mut letters = statement.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\\' if is_quoted => {
+                letters.next();
+            }
+            '"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            ';' | '}' | '\n' => return false,
+            '>' if depth == 0 => {
+                let target = statement.get(at..).unwrap_or_default();
+                let target = target.trim_start_matches('>').trim_start();
+                let name = target.strip_prefix('"').and_then(|it| it.split_once('"'));
+                // Two texts beside each other are one name.
+                return name.is_none_or(|(name, rest)| {
+                    name.contains('\\')
+                        || !rest
+                            .trim_start_matches([' ', '\t'])
+                            .starts_with([';', '}', '\n'])
+                });
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether an awk program writes files. [`awk_runs`] says whether it runs something.

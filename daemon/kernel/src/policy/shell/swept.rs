@@ -11,19 +11,54 @@ const UNPACKERS: &[&str] = &[
 ];
 
 /// Words with which an unpacker only shows what it has.
-const SHOWING: &[&str] = &[
-    "-l",
-    "-t",
-    "-v",
-    "-Z",
-    "-p",
-    "l",
-    "t",
-    "p",
-    "tv",
-    "--dry-run",
-    "--list",
+const SHOWING: &[(&[&str], &[&str])] = &[
+    (&["unzip"], &["-l", "-t", "-v", "-Z", "-p", "-z", "-c"]),
+    (&["7z", "7za", "7zr", "7zz"], &["l", "t"]),
+    (
+        &["unrar", "rar"],
+        &["l", "lb", "lt", "t", "v", "vb", "vt", "p"],
+    ),
+    (&["ar"], &["t", "tv", "p"]),
+    (&["cpio", "pax", "unar"], &["-t", "--list"]),
+    (&["jar"], &["t", "tf", "tvf", "-t", "--list"]),
+    (&["patch"], &["--dry-run"]),
+    (&["dpkg-deb"], &["-c", "-I", "--contents", "--info"]),
 ];
+
+/// Options of unpackers whose value is the folder to unpack in.
+const INTO: &[(&[&str], &[&str])] = &[
+    (&["unzip"], &["-d"]),
+    (&["7z", "7za", "7zr", "7zz"], &["-o"]),
+    (
+        &["tar", "gtar", "bsdtar"],
+        &["-C", "--directory", "--one-top-level"],
+    ),
+    (&["cpio"], &["-D", "--directory"]),
+    (&["patch"], &["-d", "--directory"]),
+    (&["jar"], &["-C", "--dir"]),
+    (&["unar"], &["-o", "--output-directory"]),
+];
+
+/// Programs that give files names which they make of a pattern.
+const RENAMERS: &[&str] = &[
+    "rename",
+    "rename.ul",
+    "prename",
+    "file-rename",
+    "perl-rename",
+    "mmv",
+    "mcp",
+    "zmv",
+    "vidir",
+    "detox",
+    "convmv",
+];
+
+/// Modules of Python that unpack an archive.
+const UNPACKING_MODULES: &[&str] = &["zipfile", "tarfile", "gzip", "shutil", "zipapp"];
+
+/// The folder that stands for all.
+const EVERYWHERE: &str = "/";
 
 /// Programs that copy or move. Some do so with folders only if an option says so.
 const COPYING: &[&str] = &["cp", "gcp", "rsync", "scp", "ditto", "mv", "gmv", "install"];
@@ -34,9 +69,53 @@ pub(super) fn folders(name: &str, arguments: &[Word], operands: &[&Word]) -> Vec
         return copied(arguments, operands);
     }
     if UNPACKERS.contains(&name) && unpacks(name, arguments) {
-        return unpacked_to(arguments);
+        return unpacked_to(name, arguments);
     }
+    if removes_packed(name, arguments) {
+        let is_list = has(arguments, "-@")
+            || has_letter(arguments, 'T')
+            || has_long(arguments, "--files-from");
+        let named = operands.iter().map(|word| word.prefix().to_owned());
+        return if is_list {
+            vec![EVERYWHERE.to_owned()]
+        } else {
+            named.collect()
+        };
+    }
+    let goes_deep = has_letter(arguments, 'r') || has_long(arguments, "--recursive");
     match name {
+        "gzip" | "gunzip" | "pigz" | "unpigz" | "compress" | "uncompress" | "zstd" | "unzstd"
+            if goes_deep =>
+        {
+            operands
+                .iter()
+                .map(|word| word.prefix().to_owned())
+                .collect()
+        }
+        "curl" if has_letter(arguments, 'J') || has_long(arguments, "--remote-header-name") => {
+            vec![".".to_owned()]
+        }
+        "wget" | "wget2"
+            if goes_deep
+                || has_letter(arguments, 'i')
+                || has_letter(arguments, 'm')
+                || [
+                    "--mirror",
+                    "--content-disposition",
+                    "--trust-server-names",
+                    "--input-file",
+                ]
+                .iter()
+                .any(|option| has_long(arguments, option)) =>
+        {
+            vec![".".to_owned()]
+        }
+        _ if RENAMERS.contains(&name) => {
+            let mut found: Vec<String> = operands.iter().map(|word| above(word.prefix())).collect();
+            found.push(".".to_owned());
+            found
+        }
+        _ if name.starts_with("python") && unpacks_by_module(arguments) => vec![".".to_owned()],
         "find" | "gfind" if has(arguments, "-delete") => starts(arguments),
         "git" => by_git(arguments),
         _ => Vec::new(),
@@ -112,13 +191,58 @@ fn unpacks(name: &str, arguments: &[Word]) -> bool {
                 || matches!(text, "--extract" | "--get")
         });
     }
-    let is_showing = |word: &Word| word.text().is_some_and(|text| SHOWING.contains(&text));
+    let shown = listed(SHOWING, name);
+    let is_showing = |word: &Word| word.text().is_some_and(|text| shown.contains(&text));
     !arguments.iter().any(is_showing) || arguments.iter().any(Word::is_computed)
 }
 
-fn unpacked_to(arguments: &[Word]) -> Vec<String> {
-    let options = ["-C", "-d", "-o", "--directory", "--one-top-level"];
-    let mut found = values(arguments, &options);
+/// Returns the words that a table has for a program.
+fn listed(table: &[(&[&str], &'static [&'static str])], name: &str) -> &'static [&'static str] {
+    let mut lines = table.iter();
+    let line = lines.find(|(names, _)| names.contains(&name));
+    line.map_or(&[], |(_, words)| words)
+}
+
+/// Whether a program removes the files that it has put into an archive.
+fn removes_packed(name: &str, arguments: &[Word]) -> bool {
+    match name {
+        "zip" => has_letter(arguments, 'm') || has_long(arguments, "--move"),
+        "tar" | "gtar" | "bsdtar" => has_long(arguments, "--remove-files"),
+        "7z" | "7za" | "7zz" => arguments
+            .iter()
+            .any(|word| word.prefix().starts_with("-sdel")),
+        "rsync" => has_long(arguments, "--remove-source-files"),
+        _ => false,
+    }
+}
+
+fn unpacks_by_module(arguments: &[Word]) -> bool {
+    arguments.windows(2).any(|pair| match pair {
+        [option, module] => {
+            option.prefix().ends_with('m')
+                && option.prefix().starts_with('-')
+                && module
+                    .text()
+                    .is_none_or(|module| UNPACKING_MODULES.contains(&module))
+        }
+        _ => false,
+    }) || arguments.iter().any(|word| {
+        let module = word.prefix().strip_prefix("-m").unwrap_or_default();
+        UNPACKING_MODULES.contains(&module)
+    })
+}
+
+/// Returns the folder that a path lies in.
+fn above(path: &str) -> String {
+    match path.rsplit_once('/') {
+        Some(("", _)) => "/".to_owned(),
+        Some((folder, _)) => folder.to_owned(),
+        None => ".".to_owned(),
+    }
+}
+
+fn unpacked_to(name: &str, arguments: &[Word]) -> Vec<String> {
+    let mut found = values(arguments, listed(INTO, name));
     // An option may be for something else, so the folder of the line counts only without it.
     if found.is_empty() {
         found.push(".".to_owned());
@@ -150,6 +274,10 @@ fn by_git(arguments: &[Word]) -> Vec<String> {
         words.map(|word| word.prefix().to_owned()).collect()
     };
     match command {
+        // Patterns and `:/` are read by git, and a list may name any file.
+        "rm" | "mv" | "restore" | "checkout" | "clean" if has_patterns(rest) => {
+            vec![EVERYWHERE.to_owned()]
+        }
         "apply" | "am" => vec![".".to_owned()],
         "reset"
             if ["--hard", "--merge", "--keep"]
@@ -158,6 +286,8 @@ fn by_git(arguments: &[Word]) -> Vec<String> {
         {
             vec![".".to_owned()]
         }
+        // A prefix makes other names of those that are named.
+        "checkout-index" if has_long(rest, "--prefix") => vec![EVERYWHERE.to_owned()],
         // Without a name it takes all files.
         "checkout" if has(rest, "--force") || has_letter(rest, 'f') => vec![".".to_owned()],
         "checkout" | "restore" => named(),
@@ -174,6 +304,17 @@ fn by_git(arguments: &[Word]) -> Vec<String> {
     }
 }
 
+/// Whether words of git are patterns, or a list of them is elsewhere.
+fn has_patterns(arguments: &[Word]) -> bool {
+    let is_pattern = |word: &Word| {
+        let text = word.prefix();
+        let is_path = !text.starts_with('-');
+        text.starts_with("--pathspec-from")
+            || (is_path && (text.starts_with(':') || text.contains(['*', '?', '['])))
+    };
+    arguments.iter().any(is_pattern)
+}
+
 /// Whether a command of git only says what it would do.
 fn is_trial(arguments: &[Word]) -> bool {
     ["-n", "--dry-run", "--check"]
@@ -183,6 +324,14 @@ fn is_trial(arguments: &[Word]) -> bool {
 
 fn has(arguments: &[Word], option: &str) -> bool {
     arguments.iter().any(|word| word.text() == Some(option))
+}
+
+/// Whether a long option is among the words, in full or shortened.
+fn has_long(arguments: &[Word], option: &str) -> bool {
+    arguments.iter().any(|word| {
+        let given = word.prefix().split('=').next().unwrap_or_default();
+        given.len() > 3 && option.starts_with(given)
+    })
 }
 
 fn has_letter(arguments: &[Word], letter: char) -> bool {

@@ -13,6 +13,8 @@ pub(crate) struct Word {
     matches: bool,
     /// Whether a gap is a variable, `~` or the like, and not what a command prints.
     variables: bool,
+    /// Whether a gap is what a command prints.
+    prints: bool,
     /// The text inside its braces: `{a,b}` becomes two words.
     braces: String,
 }
@@ -64,6 +66,12 @@ impl Word {
     pub(super) fn push_variable(&mut self, count: Count) {
         self.push_any(count);
         self.variables = true;
+    }
+
+    /// Adds a gap that is what a command prints.
+    pub(super) fn push_output(&mut self, count: Count) {
+        self.push_any(count);
+        self.prints = true;
     }
 
     /// Adds a gap that is a pattern or a process substitution.
@@ -127,9 +135,39 @@ impl Word {
         self.variables
     }
 
+    /// Whether a gap is what a command prints, besides others that it may have.
+    pub(crate) fn prints(&self) -> bool {
+        self.prints
+    }
+
+    /// Whether the gaps are only braces and patterns: what they become stands in the line, or on the
+    /// disk.
+    pub(crate) fn is_braced(&self) -> bool {
+        self.is_computed() && !self.braces.is_empty() && !self.prints && !self.variables
+    }
+
+    /// Returns what a word with gaps is known to end with, after its last `..`.
+    pub(crate) fn known_end(&self) -> &str {
+        let end = self.ending().unwrap_or_default();
+        // Of `[a-z]`, the gap is only the first bracket.
+        let end = if self.matches {
+            end.rsplit(']').next().unwrap_or_default()
+        } else {
+            end
+        };
+        end.rfind("..")
+            .and_then(|up| end.get(up + 2..))
+            .unwrap_or(end)
+    }
+
     /// Whether a gap is a pattern, besides others that it may have.
     pub(crate) fn matches(&self) -> bool {
         self.matches
+    }
+
+    /// Whether the word is a process substitution and nothing else: `<(sort a)`.
+    pub(crate) fn is_process_output(&self) -> bool {
+        self.parts == [Part::Any] && !self.expands && !self.several
     }
 
     /// Whether the word may become several words, or none.
@@ -210,7 +248,7 @@ impl Word {
 
 /// How many words an expansion may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Count {
+pub(crate) enum Count {
     One,
     Several,
 }

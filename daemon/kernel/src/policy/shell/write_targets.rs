@@ -5,9 +5,12 @@
 //! that are known to write are told apart: what `rm` and `touch` name is written, and of `cp` only
 //! the last word is.
 
+use super::composed;
 use super::directories::{Directories, below};
+use super::lax;
 use super::looks;
 use super::runs::{Certainty, ProgramRun, Runs};
+use super::script_text;
 use super::swept;
 use super::word::{Word, base_name};
 use super::written;
@@ -67,6 +70,11 @@ pub(crate) struct WriteTargets {
     pub possible: Vec<String>,
     /// Words that the line writes to, with gaps that are known only when it runs.
     pub computed: Vec<Word>,
+    /// Words with gaps of programs that may write to what they name. They are compared by what is
+    /// known of them.
+    pub named: Vec<Word>,
+    /// Whether patterns may match other names than those that they spell.
+    pub is_lax: bool,
     /// Folders below which the line may write to names that do not stand in it.
     pub swept: Vec<String>,
     /// The folders that `cd` may have led to.
@@ -113,14 +121,23 @@ impl WriteTargets {
             return Some(());
         }
         let runs = Runs::of(text);
-        self.is_unclear |= runs.anything;
+        self.is_unclear |= runs.is_unclear;
         self.leads_up |= text.contains("..");
         self.directories.read(text, &runs);
         for word in runs.redirected() {
             self.write_surely(word);
         }
+        self.is_lax |= lax::changes_patterns(text, &runs);
+        // Programs write to files that variables name: `GIT_TRACE=x git status`.
+        for word in runs.assigned() {
+            match word.text() {
+                Some(text) => self.possible.push(text.to_owned()),
+                None => self.named.push(word.clone()),
+            }
+        }
         for run in &runs.programs {
             self.program(run);
+            self.composed(run, runs.assigned())?;
         }
         // Of programs that are known, the words that are not written do not count.
         let is_known = |run: &ProgramRun| name_of(run).is_some_and(|name| is_known(name, run));
@@ -169,6 +186,12 @@ impl WriteTargets {
         if matches!(name, "ln" | "link") {
             self.link(&operands);
         }
+        let is_own = name == "git" && written_by_git::writes_only_its_own(arguments);
+        if !is_own && !is_known(name, run) && !COPIERS.contains(&name) {
+            let gaps = arguments.iter().filter(|word| word.is_computed());
+            self.named.extend(gaps.flat_map(values));
+        }
+        self.computed.extend(composed::words(name, arguments));
         self.swept
             .extend(swept::folders(name, arguments, &operands));
         if REMOVERS.contains(&name) {
@@ -179,6 +202,8 @@ impl WriteTargets {
             let removed = removed.filter_map(|word| word.text());
             self.removed.extend(removed.map(str::to_owned));
         }
+        self.is_unclear |= matches!(name, "awk" | "gawk" | "mawk" | "nawk")
+            && script_text::awk_names_files(arguments);
         match name {
             "dd" => {
                 let of = arguments.iter().filter_map(|it| it.without_prefix("of="));
@@ -191,6 +216,18 @@ impl WriteTargets {
             "git" => self.git(arguments),
             _ => {}
         }
+    }
+
+    /// Adds names that a program makes of its words, and of endings that variables hold.
+    fn composed(&mut self, run: &ProgramRun, assigned: &[Word]) -> Option<()> {
+        let (Some(name), Some((_, arguments))) = (name_of(run), run.words.split_first()) else {
+            return Some(());
+        };
+        let endings = assigned.iter().filter_map(Word::text);
+        let endings = endings.map(|text| Word::literal(&format!("--suffix={text}")));
+        let words: Vec<Word> = arguments.iter().cloned().chain(endings).collect();
+        self.possible.extend(composed::names(name, &words)?);
+        Some(())
     }
 
     fn write(&mut self, word: &Word) {

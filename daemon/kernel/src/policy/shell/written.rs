@@ -13,6 +13,9 @@ use super::written_by_git as git;
 /// Characters that cannot belong to a path where it stands in a longer text, such as a script.
 const BETWEEN: &str = "'\"`$(){}[]<>|&;,=:!#*?~^ \t\r\n";
 
+/// How many letters of options may stand before the value of the last.
+const MOST_LETTERS: usize = 8;
+
 /// How many names are collected. Of a line with more, it is not known what it writes to.
 const MAX_NAMES: usize = 2_000;
 
@@ -31,6 +34,10 @@ pub(crate) fn names(text: &str) -> Option<BTreeSet<String>> {
     }
     for run in &runs.programs {
         add_command(&mut names, &run.words)?;
+    }
+    // Programs write to files that variables name: `GIT_TRACE=x git status`.
+    for word in runs.assigned() {
+        add(&mut names, word);
     }
     if runs.anything {
         // The line may run text that was not read as a command.
@@ -97,11 +104,15 @@ fn add(names: &mut BTreeSet<String>, word: &Word) {
         for part in [piece].into_iter().chain(parts) {
             insert(names, part);
         }
-        // The value of an option of one letter may be attached: `-o.bashrc`.
+        // The value of an option of a few letters may be attached: `-o.bashrc`, `-MFb.txt`.
         if piece.starts_with('-')
+            && !piece.starts_with("--")
             && let Some(start) = piece.find(['.', '/', '~'])
         {
-            insert(names, piece.get(start..).unwrap_or_default());
+            let starts = (2..=start.min(MOST_LETTERS)).chain([start]);
+            for start in starts {
+                insert(names, piece.get(start..).unwrap_or_default());
+            }
         }
     }
 }

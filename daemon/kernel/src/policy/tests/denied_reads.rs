@@ -247,14 +247,15 @@ fn a_line_with_too_many_paths_is_asked_about() {
 }
 
 #[test]
-fn everyday_commands_are_judged_as_without_the_rule_unless_they_write_to_what_is_not_known() {
+fn everyday_commands_are_asked_about_only_if_it_is_not_known_what_they_open() {
     let everything = Permissions {
         approve_all: true,
         ..rules()
     };
     let all = include_str!("../shell/analysis/tests/data/everyday.txt").lines();
     let all = all.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let wrong: Vec<&str> = all
+    let all = all.map(|line| line.replace('⏎', "\n"));
+    let wrong: Vec<String> = all
         .filter(|line| judge(&everything, "/project", &shell_request(line)) != Verdict::Allow)
         .collect();
     assert_eq!(
@@ -264,7 +265,17 @@ fn everyday_commands_are_judged_as_without_the_rule_unless_they_write_to_what_is
             "find . -name '*.orig' -exec rm {} \\;",
             "tar -xzf release.tar.gz",
             "git apply fix.patch",
+            "make install PREFIX=$HOME/.local",
             "echo \"export FOO=1\" >> ~/.bashrc",
+            "echo 'console.log(1)' > a.js && node a.js",
+            "tmux ls",
+            "python3 -c \"import sys; print(sys.version)\"",
+            "python3 -c 'import json; print(json.load(open(\"a.json\"))[\"x\"])'",
+            "node -e \"console.log(require('./package.json').version)\"",
+            "node -p process.version",
+            "perl -pi -e 's/foo/bar/' file.txt",
+            "perl -ne 'print if /x/' file.txt",
+            "ruby -e 'puts 1'",
         ]
     );
 }

@@ -158,13 +158,13 @@ fn a_command_whose_writes_are_not_known_is_asked_about() {
 }
 
 #[test]
-fn a_command_that_may_do_anything_is_asked_about_unless_everything_is_approved() {
+fn a_command_that_may_do_anything_is_asked_about_also_if_everything_is_approved() {
     for line in ["eval \"$x\"", "python3 -c \"$x\""] {
         let request = shell_request(line);
         let verdict = judge(&rules(), "/project", &request);
         assert_eq!(verdict, Verdict::Ask, "{line}");
         let verdict = judge(&everything(), "/project", &request);
-        assert_eq!(verdict, Verdict::Allow, "{line}");
+        assert_eq!(verdict, Verdict::Ask, "{line}");
     }
 }
 
@@ -228,10 +228,11 @@ fn a_line_with_too_many_names_is_asked_about() {
 }
 
 #[test]
-fn everyday_commands_are_judged_as_without_the_rule_unless_their_targets_are_not_known() {
+fn everyday_commands_are_asked_about_only_if_it_is_not_known_what_they_write() {
     let all = include_str!("../shell/analysis/tests/data/everyday.txt").lines();
     let all = all.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let asked: Vec<&str> = all
+    let all = all.map(|line| line.replace('⏎', "\n"));
+    let asked: Vec<String> = all
         .filter(|line| judge(&everything(), "/project", &shell_request(line)) != Verdict::Allow)
         .collect();
     assert_eq!(
@@ -241,7 +242,17 @@ fn everyday_commands_are_judged_as_without_the_rule_unless_their_targets_are_not
             "find . -name '*.orig' -exec rm {} \\;",
             "tar -xzf release.tar.gz",
             "git apply fix.patch",
+            "make install PREFIX=$HOME/.local",
             "echo \"export FOO=1\" >> ~/.bashrc",
+            "echo 'console.log(1)' > a.js && node a.js",
+            "tmux ls",
+            "python3 -c \"import sys; print(sys.version)\"",
+            "python3 -c 'import json; print(json.load(open(\"a.json\"))[\"x\"])'",
+            "node -e \"console.log(require('./package.json').version)\"",
+            "node -p process.version",
+            "perl -pi -e 's/foo/bar/' file.txt",
+            "perl -ne 'print if /x/' file.txt",
+            "ruby -e 'puts 1'",
         ]
     );
 }

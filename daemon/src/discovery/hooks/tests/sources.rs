@@ -51,6 +51,7 @@ impl Disk {
             root: Some(self.path("app")),
             plugins: vec![self.path("plugin"), self.path("app/tools/plugin")],
             held: Vec::new(),
+            vouched: Vec::new(),
             local_http: LocalHttp::Refused,
         }
     }

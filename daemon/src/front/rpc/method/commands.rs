@@ -18,12 +18,12 @@ use super::queue::{self, QueuedAnswer};
 use super::run_file_command::{FileCall, FileResult};
 use super::session_skills;
 use super::skill_commands::{SkillCommand, SkillCommands};
-use crate::discovery::misspelt::difference;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
 use loopd_kernel::command::{CommandRunner, Send, SendPlace};
 use loopd_proto::id::MessageId;
+use loopd_proto::misspelt::difference;
 
 /// How many letters may differ between a name and the one that was meant.
 const MOST_DIFFERENT: usize = 2;

@@ -52,7 +52,7 @@ pub(super) async fn status(context: Context, _: NoParams) -> Result<DaemonStatus
 }
 
 /// Returns what is wrong with the configuration file.
-async fn config_problem(context: &Context) -> Option<String> {
+pub(super) async fn config_problem(context: &Context) -> Option<String> {
     let services = context.app.services.clone();
     let checked =
         tokio::task::spawn_blocking(move || services.config.problem_now(&services.home)).await;
@@ -61,8 +61,8 @@ async fn config_problem(context: &Context) -> Option<String> {
 
 /// Tells the clients of a session that the settings in force are not those of the file, so that nobody
 /// takes older settings for new ones.
-pub(super) async fn warn_of_config(context: &Context, session: &SessionHandle) {
-    let Some(message) = config_problem(context).await else {
+pub(super) async fn warn_of_config(session: &SessionHandle, problem: Option<String>) {
+    let Some(message) = problem else {
         return;
     };
     let warning = Command::Log {

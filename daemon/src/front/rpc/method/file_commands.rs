@@ -1,6 +1,6 @@
 //! The slash commands of files, as a session has them: found, named, and trusted or not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loopd_proto::params::command::{CommandInfo, CommandInput, CommandKind};
 
@@ -116,18 +116,40 @@ impl FileCommands {
 }
 
 impl FileCommands {
-    /// Returns what is wrong with a file that would have the command of this name.
+    /// Returns why a file is not used that would have the command of this name. A file that is used may
+    /// have problems, too, and its command another name.
     pub(super) fn problem_with(&self, name: &str) -> Option<&Problem> {
-        self.problems.iter().find(|problem| {
-            let file = problem.file.file_name().unwrap_or_default();
-            let file = file.to_string_lossy();
-            let stem = file.strip_suffix(".md").unwrap_or(&file);
-            let stem = stem.strip_suffix(".prompt").unwrap_or(stem);
-            let words: Vec<&str> = stem.split_whitespace().collect();
-            let last = name.rsplit([':', '/']).next().unwrap_or(name);
-            words.join("-").eq_ignore_ascii_case(last)
-        })
+        let is_used = |problem: &Problem| {
+            let mut used = self.commands.iter().map(|it| &it.definition.path);
+            used.any(|path| *path == problem.file)
+        };
+        let mut problems = self.problems.iter();
+        problems.find(|problem| would_be(&problem.file, name) && !is_used(problem))
     }
+}
+
+/// Returns whether a file would have the command of this name: its own name, after those of its folders
+/// or not.
+fn would_be(file: &Path, name: &str) -> bool {
+    let own = file.file_name().unwrap_or_default().to_string_lossy();
+    let own = own.strip_suffix(".md").unwrap_or(&own);
+    let own = own.strip_suffix(".prompt").unwrap_or(own);
+    let folders = file.parent().into_iter().flat_map(Path::components);
+    let folders = folders.map(|part| part.as_os_str().to_string_lossy());
+    let mut there: Vec<String> = folders.map(|it| one_word(&it)).collect();
+    there.push(one_word(own));
+    let mut typed: Vec<&str> = name.split([':', '/']).collect();
+    if typed.len() > 1 && matches!(typed.first(), Some(&("project" | "user"))) {
+        typed.remove(0);
+    }
+    let mut pairs = typed.iter().rev().zip(there.iter().rev());
+    typed.len() <= there.len() && pairs.all(|(typed, there)| there.eq_ignore_ascii_case(typed))
+}
+
+/// Joins the words of a name with dashes.
+fn one_word(name: &str) -> String {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    words.join("-")
 }
 
 impl FileCommand {

@@ -11,6 +11,7 @@ use loopd_proto::session::SessionOptions;
 
 use super::discover::{host, look, places, shown};
 use super::discovery_problems::describe;
+use super::hook_folders;
 use crate::discovery::Problem;
 use crate::discovery::content_hash::ContentHash;
 use crate::discovery::hooks::{
@@ -136,11 +137,15 @@ pub(super) async fn discover(
     let without = vec![(None, cwd)];
     let named: Vec<_> = given.into_iter().map(Some).zip(projects).collect();
     for (project, cwd) in if named.is_empty() { without } else { named } {
+        let folders = params.hook_directories.as_deref();
+        let vouched = hook_folders::vouched(&context, folders, &cwd).await?;
         let mut places = places_of(&context, &cwd);
         if project.is_none() {
             places.projects.clear();
             places.root = None;
         }
+        let env = &context.connection.launch().env;
+        let mut places = places.vouching(vouched.unwrap_or_default(), env, || project_root(&cwd));
         if params.exclude_host_hooks {
             places.user = UserHookPlaces::default();
             places.plugins.clear();
@@ -182,7 +187,8 @@ fn discovered(gated: &GatedHook, number: usize, project: Option<&str>) -> Option
         hook_type: hook.kind.native_name().to_owned(),
         origin: match hook.source.origin {
             HookOrigin::Policy => "policy",
-            HookOrigin::User => "user",
+            // The public schema has no word for an app.
+            HookOrigin::User | HookOrigin::App => "user",
             HookOrigin::Project | HookOrigin::Agent => "repository",
             HookOrigin::Plugin => "plugin",
         }

@@ -57,6 +57,12 @@ impl SessionServers {
         server.ok_or_else(|| RpcError::Failed(format!("MCP server {name} is not configured")))
     }
 
+    /// Returns what masks the secrets of the session in what servers write.
+    async fn mask(&self) -> Result<impl Fn(&mut String) + use<>, RpcError> {
+        let redaction = self.session.view(|view| (view.redaction)()).await?;
+        Ok(move |text: &mut String| redaction.clean_in_place(text))
+    }
+
     /// Refuses a session without any servers.
     fn check_any(&self, why: &str) -> Result<(), RpcError> {
         if self.cell.is_empty() {
@@ -82,7 +88,11 @@ pub(super) async fn list(context: Context, params: Of) -> Result<ServerList, Rpc
         mcp3p_enabled: context.app.services.config.mcp.enabled,
         ..HostState::default()
     };
-    let report = of.cell.report();
+    let mask = of.mask().await?;
+    let mut report = of.cell.report();
+    for server in &mut report {
+        server.error.iter_mut().for_each(&mask);
+    }
     let now = u64::try_from(context.app.services.clock.now().0).unwrap_or(0);
     for server in &report {
         let handle = of.cell.server(&server.name);
@@ -90,7 +100,8 @@ pub(super) async fn list(context: Context, params: Of) -> Result<ServerList, Rpc
     }
     let servers = report.into_iter().map(|server| {
         let handle = of.cell.server(&server.name);
-        let problems = handle.as_ref().map(|it| it.report().problems);
+        let mut problems = handle.as_ref().map(|it| it.report().problems);
+        problems.iter_mut().flatten().for_each(&mask);
         ListedServer {
             noise: handle.map(|it| it.log.noise()).filter(|count| *count > 0),
             problems: problems.filter(|problems| !problems.is_empty()),
@@ -164,7 +175,7 @@ pub(super) async fn test(context: Context, params: ServerParams) -> Result<Serve
     of.check_known(name)?;
     let clock = &context.app.services.clock;
     let began = clock.now().0;
-    let (server, error) = if let Some(server) = of.cell.server(name) {
+    let (server, mut error) = if let Some(server) = of.cell.server(name) {
         let connected = server.connected().await;
         (Some(server), connected.err().map(|error| error.to_string()))
     } else {
@@ -181,16 +192,17 @@ pub(super) async fn test(context: Context, params: ServerParams) -> Result<Serve
     let tools = tools.filter(|_| error.is_none());
     let tools = tools.iter().flat_map(|tools| tools.iter());
     let own = tools.filter(|tool| tool.kind == ToolKind::Call);
+    let problems = server.as_ref().map(|server| server.report().problems);
+    let log = server.as_ref().map(|server| server.log.lines().0);
+    let (mut problems, mut log) = (problems.unwrap_or_default(), log.unwrap_or_default());
+    let mask = of.mask().await?;
+    let said = problems.iter_mut().chain(&mut log).chain(&mut error);
+    said.for_each(mask);
     Ok(ServerTested {
         error,
         tools: own.map(listed).collect(),
-        problems: server
-            .as_ref()
-            .map(|server| server.report().problems)
-            .unwrap_or_default(),
-        log: server
-            .map(|server| server.log.lines().0)
-            .unwrap_or_default(),
+        problems,
+        log,
         duration_ms: u64::try_from(clock.now().0.saturating_sub(began)).unwrap_or(0),
     })
 }
@@ -319,6 +331,7 @@ pub(super) async fn log(
     params: ServerParams,
 ) -> Result<ServerLogLines, RpcError> {
     let of = SessionServers::look(&context, &params.session_id, LookupMode::Look).await?;
-    let (lines, dropped) = of.server(&params.server_name)?.log.lines();
+    let (mut lines, dropped) = of.server(&params.server_name)?.log.lines();
+    lines.iter_mut().for_each(of.mask().await?);
     Ok(ServerLogLines { lines, dropped })
 }

@@ -12,6 +12,7 @@ use loopd_proto::params::mcp::{
     SamplingParams, SamplingResult, ServerParams,
 };
 use loopd_proto::params::session::Success;
+use loopd_proto::session::McpTokenStorage;
 
 use super::mcp::SessionServers;
 use crate::front::rpc::context::Context;
@@ -19,6 +20,8 @@ use crate::front::rpc::error::RpcError;
 use crate::logins::{Begun, LoginOptions, LoginOutcome, ServerLogin};
 use crate::mcp::{LaunchWeb, LookupMode};
 use crate::session::SessionHandle;
+use crate::session::mcp::ONLY_CLIENTS;
+use crate::session::mcp::app_sampling::AppSampled;
 use crate::session::mcp::sampling::SampleOrder;
 use serde_json::Value;
 
@@ -112,7 +115,21 @@ impl RemoteServer {
                 "MCP server {name} is not a remote server"
             )));
         };
-        let launch = of.session.view(|view| view.launch.cloned()).await?;
+        if endpoint.oauth.is_off {
+            return Err(RpcError::Failed(format!(
+                "MCP server {name} has no login: `oauth` of its entry turns that off"
+            )));
+        }
+        let seen = of.session.view(|view| {
+            let storage = view.state.options.mcp_token_storage;
+            (view.launch.cloned(), storage)
+        });
+        let (launch, storage) = seen.await?;
+        if storage == Some(McpTokenStorage::InMemory) {
+            return Err(RpcError::Failed(format!(
+                "MCP server {name}: {ONLY_CLIENTS}"
+            )));
+        }
         let launch = launch
             .ok_or_else(|| RpcError::Failed("no client is attached to the session".to_owned()))?;
         let http = Arc::new(LaunchWeb(Arc::new(launch.http.clone())));
@@ -159,17 +176,22 @@ pub(super) async fn sample(
         server: params.server_name,
         params: Value::Object(params.request),
     };
-    let sampled = of.session.sample(order).await?;
+    let sampled = of.session.sample(params.request_id, order).await?;
     Ok(match sampled {
-        Ok(result) => SamplingResult {
+        AppSampled::Answered(Ok(result)) => SamplingResult {
             action: SamplingAction::Success,
             result: Some(result),
             error: None,
         },
-        Err(why) => SamplingResult {
+        AppSampled::Answered(Err(why)) => SamplingResult {
             action: SamplingAction::Failure,
             result: None,
             error: Some(why),
+        },
+        AppSampled::Cancelled => SamplingResult {
+            action: SamplingAction::Cancelled,
+            result: None,
+            error: None,
         },
     })
 }
@@ -178,6 +200,8 @@ pub(super) async fn cancel_sampling(
     context: Context,
     params: CancelSamplingParams,
 ) -> Result<SamplingCancelled, RpcError> {
-    context.session(&params.session_id)?;
-    Ok(SamplingCancelled { cancelled: false })
+    let session = context.session(&params.session_id)?;
+    Ok(SamplingCancelled {
+        cancelled: session.cancel_sample(params.request_id).await?,
+    })
 }

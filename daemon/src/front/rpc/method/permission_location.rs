@@ -8,10 +8,11 @@ use loopd_proto::params::permission::{
 use loopd_proto::params::session::Success;
 
 use super::permission_policy::change;
+use super::trust_folder;
 use crate::approvals::{self, locate};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::trust::{self, TrustedContent};
+use crate::trust::TrustedContent;
 use loopd_kernel::command::{Answer, Command, PermissionChange};
 
 pub(super) async fn resolve(
@@ -72,12 +73,6 @@ pub(super) async fn is_trusted(context: Context, params: PathParams) -> Result<T
 
 pub(super) async fn add_trusted(context: Context, params: PathParams) -> Result<Success, RpcError> {
     context.session(&params.session_id)?;
-    let store = context.app.services.store.as_ref();
-    approvals::trust_folder(store, &params.path).await?;
-    // Hooks are trusted one by one: those that are there now.
-    if let Ok(found) = super::trust::content(&context, &params.path).await {
-        let folder = context.connection.launch().cwd.join(&params.path);
-        trust::record(store, &found.below(&folder)).await?;
-    }
+    trust_folder::for_user(&context, &params.path).await?;
     Ok(Success::YES)
 }

@@ -135,9 +135,10 @@ pub(super) async fn insert(context: Context, params: InsertParams) -> Result<Ins
         agent_mode: message.agent_mode,
         request_headers: message.request_headers,
         source: message.source,
-        response_format: None,
         required_tool: message.required_tool,
         run_scope: None,
+        wait: false,
+        without_effect: Vec::new(),
     };
     let send = Send {
         place: SendPlace::At(clamped(params.position)),

@@ -16,6 +16,7 @@ use super::command_subagent::{self, SubagentCommand};
 use super::file_commands::FileCommand;
 use crate::discovery::agents::{AgentDefinition, AgentMode};
 use crate::discovery::commands::{CommandDefinition, CommandPlace, LONGEST_TEXT, Segment};
+use crate::discovery::not_built_in;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::{PartOrder, SessionHandle};
@@ -74,6 +75,9 @@ impl FileCall<'_> {
                 "a command of /{} in !`…` goes over several lines and is not run; write it in one line",
                 command.name
             ));
+        }
+        if let Some(what) = not_built_in(command.unknown_tools.iter().map(String::as_str)) {
+            notices.push(format!("of the tools of /{}, {what}", command.name));
         }
         // Before anything runs: a command that cannot be run at all runs no part of it.
         let setting = self.setting(command, &mut notices).await?;
@@ -236,9 +240,15 @@ impl FileCall<'_> {
         }
         let prompt = format!("{}{files}", prompt.trim());
         if prompt.trim().is_empty() {
+            let definition = &self.command.definition;
+            let why = if definition.template.runs_commands() {
+                "its commands ran and printed nothing, and it has no other text"
+            } else {
+                "all of its text is what is typed after its name; type something there"
+            };
             return Err(RpcError::Failed(format!(
-                "/{} has nothing to send: its commands ran and printed nothing, and it has no other text",
-                self.command.definition.name
+                "/{} has nothing to send: {why}",
+                definition.name
             )));
         }
         Ok(prompt)

@@ -11,9 +11,12 @@ use loopd_proto::session::{
 
 use super::agent;
 use super::daemon;
+use super::hook_folders;
 use super::host::check_session_files;
 use super::policy;
 use super::session_options;
+use super::settings;
+use super::trust_folder;
 use crate::approvals;
 use crate::client::{Lifecycle, LifecycleMetadata};
 use crate::front::rpc::context::Context;
@@ -27,7 +30,7 @@ use loopd_model::secret::Secret;
 
 pub(super) async fn create(
     context: Context,
-    params: SessionCreateParams,
+    mut params: SessionCreateParams,
 ) -> Result<SessionOpened, RpcError> {
     let app = &context.app;
     check_session_files(&context.connection.launch())?;
@@ -38,6 +41,9 @@ pub(super) async fn create(
     )
     .map_err(RpcError::InvalidParams)?;
     session_options::check(&params.options)?;
+    session_options::check_configuration(&params.options, &params.without_effect)?;
+    let name = params.name.as_deref().map(settings::checked_name);
+    let name = name.transpose()?;
     let offered = params.offer.tools.as_deref().unwrap_or_default();
     session_options::check_tools(offered)?;
     check_client_tools(offered, &app.services.catalog).map_err(RpcError::InvalidParams)?;
@@ -48,7 +54,12 @@ pub(super) async fn create(
     let named = params.options.working_directory.as_deref();
     let cwd = working_directory(&context, named);
     session_options::check_directory(named, &cwd)?;
+    session_options::resolve_folders(&mut params.options, &cwd);
     let managed = policy::managed(&context, &params.policy, &cwd)?;
+    let named = params.options.hook_directories.as_deref();
+    let vouched = hook_folders::vouched(&context, named, &cwd).await?;
+    params.options.hook_directories = hook_folders::names(vouched.as_deref());
+    trust_folder::trust(&context, params.trust_working_directory, &cwd).await?;
     let agent = agent::wanted(
         &context,
         &params.options,
@@ -62,7 +73,7 @@ pub(super) async fn create(
     };
     let tracks = params.options.enable_file_change_tracking;
     let tracks = tracks.unwrap_or(app.services.config.rewind.track_files);
-    let created = session.command(Command::Create(Create {
+    let created = session.command(Command::Create(Box::new(Create {
         options: SessionOptions {
             enable_file_change_tracking: Some(tracks),
             ..params.options.clone()
@@ -84,8 +95,12 @@ pub(super) async fn create(
         agent,
         version: app.services.version.to_owned(),
         subagent: None,
-    }));
-    if let Err(error) = created.await {
+        name,
+        vouched_hooks: vouched.unwrap_or_default(),
+    })));
+    // The file is looked at beside the commit, so that nobody waits for both.
+    let (created, config_problem) = tokio::join!(created, daemon::config_problem(&context));
+    if let Err(error) = created {
         session.stop().await;
         return Err(match error {
             crate::session::SessionError::Store(error)
@@ -96,8 +111,11 @@ pub(super) async fn create(
             error => error.into(),
         });
     }
-    daemon::warn_of_config(&context, &session).await;
+    daemon::warn_of_config(&session, config_problem).await;
     session_options::warn_of_context_tier(&session, &params.options).await;
+    session_options::warn_of_members(&session, &params.without_effect).await;
+    let offered = params.offer.tools.as_deref().unwrap_or_default();
+    session_options::warn_of_tools(&context, &session, &params.options, offered).await?;
     context.connection.attach(id.clone());
     if let Some(name) = &params.options.client_name {
         context.connection.set_name(name);

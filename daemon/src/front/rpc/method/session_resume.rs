@@ -7,10 +7,12 @@ use loopd_proto::session::{SessionOpened, SessionOptions, SessionResumeParams};
 
 use super::agent;
 use super::daemon;
+use super::hook_folders;
 use super::host::check_session_files;
 use super::policy;
 use super::session_create::{opened, working_directory};
 use super::session_options;
+use super::trust_folder;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -34,11 +36,12 @@ pub(super) async fn resume(
     )
     .map_err(RpcError::InvalidParams)?;
     session_options::check(&params.options)?;
+    session_options::check_configuration(&params.options, &params.without_effect)?;
     let offered = params.offer.tools.as_deref().unwrap_or_default();
     session_options::check_tools(offered)?;
     check_client_tools(offered, &app.services.catalog).map_err(RpcError::InvalidParams)?;
     let mut params = params;
-    if params.disable_resume {
+    if params.returns {
         forget_choices(&mut params.options);
     }
     let id = params.session_id.clone();
@@ -56,9 +59,12 @@ pub(super) async fn resume(
             joined => break joined?,
         }
     };
-    if !params.disable_resume {
-        daemon::warn_of_config(&context, &session).await;
-        session_options::warn_of_context_tier(&session, &params.options).await;
+    if !params.returns {
+        daemon::warn_of_config(&session, daemon::config_problem(&context).await).await;
+        session_options::warn_of_context_tier(&session, &options).await;
+        session_options::warn_of_members(&session, &params.without_effect).await;
+        let offered = params.offer.tools.as_deref().unwrap_or_default();
+        session_options::warn_of_tools(&context, &session, &options, offered).await?;
     }
     context.connection.attach(id.clone());
     if let Some(name) = &params.options.client_name {
@@ -75,7 +81,7 @@ pub(super) async fn resume(
         client: context.connection.client.clone(),
         launch: context.connection.launch(),
         name: name.trim().to_owned(),
-        returns: params.disable_resume,
+        returns: params.returns,
         offer: params.offer,
         options,
         kept,
@@ -93,6 +99,8 @@ pub(super) async fn resume(
 
 /// Drops the choices of a client that only attaches again after its connection broke.
 fn forget_choices(options: &mut SessionOptions) {
+    // What is in the folders of hooks now is not what the client looked at.
+    options.hook_directories = None;
     options.agent = None;
     options.model = None;
     options.reasoning_effort = None;
@@ -119,22 +127,29 @@ async fn wanted(
         session_options::check_directory(named, cwd)?;
     }
     let works_in = cwd.as_ref().unwrap_or(&known_cwd);
+    trust_folder::trust(context, params.trust_working_directory, works_in).await?;
     let managed = policy::managed(context, &params.policy, works_in)?;
+    let mut options = params.options.clone();
+    session_options::resolve_folders(&mut options, works_in);
+    let named = params.options.hook_directories.as_deref();
+    let vouched_hooks = hook_folders::vouched(context, named, works_in).await?;
     let agent = match chosen_from {
-        Some((options, among)) => {
-            let options = options.updated_by(params.options.clone());
+        Some((known, among)) => {
+            let then = known.updated_by(options.clone());
             let choice =
-                agent::wanted(context, &options, params.options.model.as_deref(), works_in).await?;
+                agent::wanted(context, &then, params.options.model.as_deref(), works_in).await?;
             choice.map(|choice| Box::new(AgentPick { choice, among }))
         }
         None => None,
     };
+    options.hook_directories = hook_folders::names(vouched_hooks.as_deref());
     Ok(Resume {
-        options: params.options.clone(),
+        options,
         working_directory: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
         context: WorkContext::default(),
         agent,
         managed,
+        vouched_hooks,
         was_active: false,
         already_in_use: false,
         continue_pending_work: params.continue_pending_work,

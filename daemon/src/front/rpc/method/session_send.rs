@@ -4,10 +4,11 @@ use loopd_proto::event::fact::ClientRef;
 use loopd_proto::id::{MessageId, Seq, SessionId};
 use loopd_proto::params::session::{
     AbortParams, AbortReason, Aborted, Completed, InterruptParams, Interrupted, SendAndWaitParams,
-    SendMode, SendParams, Sent,
+    SendMode, SendParams, Sent, Until,
 };
 use serde_json::value::RawValue;
 
+use super::session_options;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -16,10 +17,22 @@ use loopd_kernel::command::{
     AbortOutcome, AbortRequest, AbortWaiting, Answer, Command, Send, SendPlace,
 };
 
-/// Answers when the message is stored. The turn runs on its own.
+/// Answers when the message is stored. The turn runs on its own, unless the client waits for its end.
 pub(super) async fn send(context: Context, params: SendParams) -> Result<Sent, RpcError> {
     let session = context.session(&params.session_id)?;
-    let message_id = queue(&session, message(params, context.caller())?).await?;
+    session_options::warn_of_members(&session, &params.without_effect).await;
+    let waits = params.wait;
+    let message = message(params, context.caller())?;
+    if waits {
+        let client = context.connection.id();
+        let ended = session
+            .send_and_wait(message, Until::Answer, client)
+            .await?;
+        return Ok(Sent {
+            message_id: ended.message,
+        });
+    }
+    let message_id = queue(&session, message).await?;
     Ok(Sent { message_id })
 }
 
@@ -45,6 +58,7 @@ pub(super) async fn send_and_wait(
 ) -> Result<Completed, RpcError> {
     let id = params.send.session_id.clone();
     let session = context.session(&id)?;
+    session_options::warn_of_members(&session, &params.send.without_effect).await;
     let client = context.connection.id();
     let waiting = session.send_and_wait(
         message(params.send, context.caller())?,
@@ -96,11 +110,7 @@ fn is_empty(params: &SendParams) -> bool {
 
 /// Builds the message; refuses options that the daemon does not support.
 pub(super) fn message(params: SendParams, sender: ClientRef) -> Result<Send, RpcError> {
-    let refused = if params.response_format.is_some() {
-        Some(
-            "responseFormat: answers cannot be held to a schema yet; ask for the form in the prompt",
-        )
-    } else if is_empty(&params) {
+    let refused = if is_empty(&params) {
         Some("prompt: it is empty, and nothing is attached; say what to do")
     } else if params.required_tool.as_deref().is_some_and(str::is_empty) {
         Some("requiredTool: must not be empty; leave it out to require none")

@@ -24,16 +24,22 @@ pub(super) async fn name(context: Context, params: Of) -> Result<NameResult, Rpc
 
 pub(super) async fn set_name(context: Context, params: NameParams) -> Result<(), RpcError> {
     let session = context.session(&params.session_id)?;
-    let name = params.name.trim().to_owned();
+    let name = checked_name(&params.name)?;
+    let by = NamedBy::User;
+    session.command(Command::SetName { name, by }).await?;
+    Ok(())
+}
+
+/// Checks the name that a client gives a session.
+pub(super) fn checked_name(name: &str) -> Result<String, RpcError> {
+    let name = name.trim();
     if name.is_empty() {
         return Err(RpcError::InvalidParams(
             "name: must not be empty".to_owned(),
         ));
     }
-    limit::name("name", &name)?;
-    let by = NamedBy::User;
-    session.command(Command::SetName { name, by }).await?;
-    Ok(())
+    limit::name("name", name)?;
+    Ok(name.to_owned())
 }
 
 pub(super) async fn set_name_auto(

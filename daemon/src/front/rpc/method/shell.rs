@@ -241,6 +241,7 @@ async fn follow(
         telemetry: None,
         delivered: Vec::new(),
         skill: None,
+        stops: None,
     };
     let stored = session.command(Command::UserCommandEnded {
         call: call.clone(),

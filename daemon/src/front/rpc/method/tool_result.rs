@@ -80,6 +80,7 @@ fn success(text: String) -> CallOutcome {
         telemetry: None,
         delivered: Vec::new(),
         skill: None,
+        stops: None,
     }
 }
 

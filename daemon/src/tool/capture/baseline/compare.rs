@@ -14,6 +14,7 @@ use crate::tool::capture::journal::{Change, Missed};
 use crate::tool::capture::lines::changed_lines;
 use crate::tool::capture::objects::{Hash, Objects};
 use crate::tool::capture::state::{FileState, NotCaptured, Now};
+use crate::tool::capture::unread::Unread;
 use crate::tool::disk::DiskError;
 use crate::tool::disk::exact::Trace;
 
@@ -107,6 +108,7 @@ impl Baseline {
         &self,
         overlay: &Mutex<Overlay>,
         objects: &Objects,
+        unread: &Unread,
         after_commands: bool,
         begun: &AtomicBool,
     ) -> Result<Option<Differences>, DiskError> {
@@ -140,7 +142,11 @@ impl Baseline {
                     why: None,
                 };
             }
-            let found = Now::at(&path, self.bounds.baseline_file);
+            let found = if unread.has(&path) {
+                Now::without_content(&path, NotCaptured::Unread)
+            } else {
+                Now::at(&path, self.bounds.baseline_file)
+            };
             drop(overlay);
             // What was not captured may have changed although it is still the same kind of thing.
             let is_plain = !matches!(known.state, FileState::Unknown | FileState::Link);
@@ -182,7 +188,9 @@ impl Baseline {
         } else {
             self.save(&index)?;
         }
-        differences.is_worn = pack.length > self.bounds.baseline_bytes.saturating_mul(2);
+        // Under other rules it may have what it should not have now.
+        differences.is_worn = pack.length > self.bounds.baseline_bytes.saturating_mul(2)
+            || index.unread != unread.rules();
         differences.extent = index.extent();
         differences.root = index.root;
         Ok(Some(differences))

@@ -22,7 +22,10 @@ fn lost(place: &Place, names: &[&str]) -> Vec<(PathBuf, SkipReason)> {
 fn command_begins_at_once(place: &Place) {
     let inner = place.captures.inner.clone().unwrap();
     let begun = AtomicBool::new(true);
-    let extent = inner.baseline.build(&place.path(""), &begun).unwrap();
+    let extent = inner
+        .baseline
+        .build(&place.path(""), &Unread::default(), &begun)
+        .unwrap();
     assert!(extent.cut);
     place.captures.turn_began(Seq(5));
     place.captures.touched();

@@ -22,18 +22,20 @@ pub(crate) fn create(options: Value, permissions: Value) -> Create {
         agent: None,
         version: "1".to_owned(),
         subagent: None,
+        name: None,
+        vouched_hooks: Vec::new(),
     }
 }
 
 impl Create {
     pub(crate) fn by_agent(mut self, name: &str) -> Command {
         self.agent = Some(agent(name));
-        Command::Create(self)
+        Command::Create(Box::new(self))
     }
 
     pub(crate) fn of_a_subagent(mut self) -> Command {
         self.subagent = Some(data(identity(None)));
-        Command::Create(self)
+        Command::Create(Box::new(self))
     }
 }
 
@@ -49,6 +51,7 @@ pub(crate) fn resume() -> Resume {
         context: WorkContext::default(),
         agent: None,
         managed: None,
+        vouched_hooks: None,
         was_active: false,
         already_in_use: false,
         continue_pending_work: false,

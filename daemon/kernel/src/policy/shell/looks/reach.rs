@@ -11,6 +11,7 @@ use self::walks::{is_listing, walks};
 use super::reads::{pattern_of, without_others};
 use crate::policy::shell::compiler::is_compiler;
 use crate::policy::shell::directories::Directories;
+use crate::policy::shell::lax;
 use crate::policy::shell::runs::{ProgramRun, Runs};
 use crate::policy::shell::word::{Word, base_name};
 
@@ -56,6 +57,8 @@ pub struct Reach {
     pub folders: Vec<String>,
     /// Whether a pattern may also match names that begin with a dot.
     pub matches_hidden: bool,
+    /// Whether the line has `..` in it, so that a gap may lead up.
+    leads_up: bool,
 }
 
 /// A path that is known only when the line runs.
@@ -127,12 +130,21 @@ pub fn reach(text: &str) -> Option<Reach> {
             .any(|option| text.contains(option)),
         ..Reach::default()
     };
+    found.leads_up = text.contains("..");
     let mut fed = false;
     for run in &runs.programs {
         fed |= found.run(run);
     }
     for word in runs.opened() {
         fed |= found.word(word);
+    }
+    // A program may open what a variable names.
+    let assigned = runs.assigned().iter();
+    for word in assigned.filter(|word| word.expands() && has_known_end(word)) {
+        found.compute(word);
+    }
+    if lax::changes_patterns(&text, &runs) && !found.patterns.is_empty() {
+        found.compute_anything();
     }
     if fed {
         // Text that stands in the line may be a list of names.
@@ -155,11 +167,16 @@ impl Reach {
             self.compute_anything();
         }
         let preprocesses = is_compiler(name) && arguments.iter().any(shows_source);
+        if name == "curl" && arguments.iter().any(is_spelled_address) {
+            self.compute_anything();
+        }
         if !READERS.contains(&name) && !preprocesses {
             // Whatever it is, it is told the names that the shell finds: `./show.sh s*`.
+            if name == "git" {
+                return self.git(arguments);
+            }
             if !NAMING.contains(&name) && !ECHOES.contains(&name) {
-                let found = arguments.iter().filter(|word| is_only_matched(word));
-                self.patterns.extend(found.map(pattern));
+                self.told(arguments);
             }
             return false;
         }
@@ -184,19 +201,67 @@ impl Reach {
             self.patterns.push(pattern(word));
             return false;
         }
-        if !word.names_variables() {
-            return true;
+        let has_text = word.texts().any(|text| !text.is_empty());
+        if word.names_variables() || word.is_braced() || (word.prints() && has_text) {
+            self.compute(word);
         }
+        // What a command prints may become several words.
+        word.prints() || !(word.names_variables() || word.is_braced())
+    }
+
+    /// Adds a path with gaps.
+    fn compute(&mut self, word: &Word) {
         let start = word.prefix();
+        // A gap may lead up, or begin another word.
+        let is_open = word.prints() && word.may_be_several();
+        let leads_up = self.leads_up && !start.contains("..");
         // `--file=$x`, `@$x`, `file://$x`
         let start = start.rsplit(['=', '@']).next().unwrap_or_default();
-        let is_path = !start.starts_with('-') && !start.contains("://");
-        let end = word.ending().unwrap_or_default();
+        let is_path = !start.starts_with('-') && !start.contains("://") && !is_open && !leads_up;
+        let end = word.known_end();
+        // Links may be among the folders of the end.
+        let end = match end.rfind('/') {
+            Some(at) if !matches!(end.get(at..), Some("/" | "/.")) => end.get(at..).unwrap_or(end),
+            Some(_) => "",
+            None => end,
+        };
         self.computed.push(ComputedPath {
             start: if is_path { start } else { "" }.to_owned(),
-            end: after_bracket(end).to_owned(),
+            end: end.to_owned(),
         });
-        false
+    }
+
+    /// Adds the words of a program that is told the names that the shell finds: `./show.sh s*`. A word
+    /// with gaps counts if its end is known, because it may be no path.
+    fn told(&mut self, arguments: &[Word]) {
+        for word in arguments {
+            if is_only_matched(word) {
+                self.patterns.push(pattern(word));
+            } else if word.expands() && has_known_end(word) {
+                self.compute(word);
+            }
+        }
+    }
+
+    /// Adds the words of git, whose options may name files. Returns whether a word is what another
+    /// command prints.
+    fn git(&mut self, arguments: &[Word]) -> bool {
+        self.told(arguments);
+        let mut fed = false;
+        let mut is_value = false;
+        for word in arguments {
+            let text = word.prefix();
+            let names_file = |text: &str| {
+                GIT_FILES
+                    .iter()
+                    .any(|own| text == *own || (own.starts_with("--") && text.starts_with(own)))
+            };
+            if word.expands() && (is_value || names_file(text)) {
+                fed |= self.word(word);
+            }
+            is_value = names_file(text) && word.text().is_some();
+        }
+        fed
     }
 
     /// Adds what commands print for others to read: names in the folders that they go through, or
@@ -242,6 +307,28 @@ impl Reach {
     }
 }
 
+/// Options of git whose value is a file that it reads, or settings that name one.
+const GIT_FILES: &[&str] = &[
+    "-F",
+    "-O",
+    "-S",
+    "-X",
+    "-c",
+    "-f",
+    "-t",
+    "--add-file",
+    "--add-virtual-file",
+    "--exclude-from",
+    "--file",
+    "--template",
+];
+
+/// Whether it is known what a word with gaps ends with, and this may be the name of a file.
+fn has_known_end(word: &Word) -> bool {
+    let end = word.known_end();
+    !end.is_empty() && !end.ends_with('/') && !end.contains(char::is_whitespace)
+}
+
 /// Programs that read names of files from a file, and the options that say so.
 const LISTS: &[(&[&str], &[&str])] = &[
     (&["xargs", "gxargs"], &["-a", "--arg-file"]),
@@ -250,7 +337,10 @@ const LISTS: &[(&[&str], &[&str])] = &[
         &["--files0-from"],
     ),
     (&["file"], &["-f", "--files-from"]),
-    (&["git"], &["--pathspec-from-file"]),
+    (
+        &["git"],
+        &["--pathspec-from-file", "--stdin-paths", "--stdin"],
+    ),
     (&["cat", "head", "tail", "bat"], &["--files-from"]),
 ];
 
@@ -277,6 +367,24 @@ fn reads_names_from_file(run: &ProgramRun) -> bool {
             }
         })
     })
+}
+
+/// Whether a word of curl names a file in the spelling of an address, with escapes, or with braces that
+/// curl itself reads: `file:///a%62`, `{a,b}.txt`.
+fn is_spelled_address(word: &Word) -> bool {
+    let mut texts = word.texts();
+    let is_file = word
+        .texts()
+        .any(|text| text.to_ascii_lowercase().contains("file:"));
+    let is_list = |text: &str| {
+        text.split_once('{')
+            .is_some_and(|(_, inside)| inside.contains(',') && !inside.contains(['"', ':', ' ']))
+            || text.split_once('[').is_some_and(|(_, inside)| {
+                inside.contains('-') && !inside.contains(['"', ':', ' '])
+            })
+    };
+    let is_remote = word.prefix().starts_with("http");
+    texts.any(|text| (is_file && text.contains(['%', '{', '['])) || (!is_remote && is_list(text)))
 }
 
 /// Whether an option of a compiler has it print its source, and all that it includes.

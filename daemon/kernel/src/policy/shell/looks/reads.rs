@@ -53,6 +53,7 @@ pub(crate) fn places(text: &str) -> Option<ReadPlaces> {
         let typed = of_line(&text.replace("{enter}", "\n"));
         read.places.extend(typed.places);
         read.is_elsewhere |= typed.is_elsewhere;
+        read.is_unclear |= typed.is_unclear;
     }
     (read.places.len() < MAX_PLACES).then_some(read)
 }
@@ -64,6 +65,8 @@ pub(crate) struct ReadPlaces {
     /// Whether the line may be in a folder that is not known, so that relative paths may lead
     /// anywhere.
     pub is_elsewhere: bool,
+    /// Whether the line may run a text that is not understood, which may open anything.
+    pub is_unclear: bool,
 }
 
 fn of_line(text: &str) -> ReadPlaces {
@@ -82,6 +85,9 @@ fn of_line(text: &str) -> ReadPlaces {
         found.read_word(word);
         let parts = word.texts().flat_map(|text| text.split(':'));
         parts.for_each(|part| found.read_path(part));
+        // The shell may split it again: `cat $x`.
+        let words = word.texts().flat_map(str::split_whitespace);
+        words.for_each(|part| found.read_path(part));
     }
     if runs.programs.iter().any(preprocesses) {
         found.read_texts(&runs);
@@ -89,6 +95,7 @@ fn of_line(text: &str) -> ReadPlaces {
     ReadPlaces {
         places: found.places,
         is_elsewhere: directories.is_unknown,
+        is_unclear: runs.is_unclear,
     }
 }
 
@@ -169,6 +176,19 @@ impl Found {
             if let Some(path) = path.strip_prefix(['@', '<']) {
                 self.read_path(path);
             }
+        }
+        // `curl file:/a`: how many slashes there are makes no difference.
+        if let Some((scheme, path)) = text.split_once(':')
+            && scheme.to_ascii_lowercase().ends_with("file")
+        {
+            let path = path.trim_start_matches('/');
+            let path = path.strip_prefix("localhost/").unwrap_or(path);
+            self.read_path(path);
+            self.read_path(&format!("/{path}"));
+        }
+        // `curl --data-urlencode name@file`
+        if let Some((_, path)) = text.rsplit_once('@') {
+            self.read_path(path);
         }
     }
 

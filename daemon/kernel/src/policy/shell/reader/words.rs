@@ -174,7 +174,7 @@ impl Reader<'_, '_> {
             Some('(') => {
                 self.cursor.bump();
                 self.list(End::Parenthesis)?;
-                word.push_any(quoting.count());
+                word.push_output(quoting.count());
             }
             Some('{') => {
                 self.cursor.bump();
@@ -274,6 +274,8 @@ impl Reader<'_, '_> {
             // The value is expanded as a prompt, which may contain commands.
             self.script.doubt = true;
         }
+        // `${!x}` takes the value of `x` for a name, which may have a subscript.
+        self.script.calculates |= inside.starts_with('!');
         if inside.contains([':', '[']) {
             // Offsets and subscripts are expressions.
             self.script.calculates |= inside.contains('[') || is_offset(inside);
@@ -309,7 +311,7 @@ impl Reader<'_, '_> {
             }
         }
         self.nested(&text);
-        word.push_any(quoting.count());
+        word.push_output(quoting.count());
         Ok(())
     }
 

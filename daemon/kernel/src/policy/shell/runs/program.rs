@@ -177,7 +177,15 @@ pub(super) fn is_told_elsewhere(name: &str, arguments: &[Word]) -> bool {
         let input = |word: &Word| {
             word.prefix().ends_with("f-") || word.prefix() == "-" || word.prefix().contains("/dev/")
         };
-        return any(&chosen) && any(&input);
+        // `--eval` and variables hold a text of make, which can read files and run programs.
+        let is_text = |word: &Word| {
+            let text = word.prefix();
+            text.starts_with("--ev")
+                || text.starts_with("-E")
+                || text.contains("$(")
+                || text.contains("${")
+        };
+        return (any(&chosen) && any(&input)) || any(&is_text);
     }
     compiler::is_compiler(name) && any(&|word: &Word| compiler::runs(word.prefix()))
 }

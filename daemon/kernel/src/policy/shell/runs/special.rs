@@ -5,10 +5,10 @@ mod find;
 mod shell;
 mod wrapper;
 
-use super::{Certainty, Runs, program};
+use super::{Certainty, Runs, program, told};
 use crate::policy::shell::reader::{Assignment, Input};
 use crate::policy::shell::script_text;
-use crate::policy::shell::word::{Count, Word};
+use crate::policy::shell::word::{Count, Word, base_name};
 
 /// How many words are tried as the beginning of a command. A command with more is not understood.
 const MAX_SUFFIXES: usize = 50;
@@ -23,7 +23,8 @@ impl Runs {
         depth: usize,
     ) {
         match name {
-            "." | "source" | "fc" | "bind" | "enable" | "complete" | "compgen" => {
+            "." | "source" => self.source(arguments),
+            "fc" | "bind" | "enable" | "complete" | "compgen" => {
                 self.anything = true;
             }
             "hash" => self.anything |= arguments.iter().any(Word::may_be_option),
@@ -69,7 +70,7 @@ impl Runs {
             }
             other => {
                 if let Some(line) = program::interpreter(other) {
-                    self.interpreted(line, arguments, input);
+                    self.interpreted(line, arguments, input, certainty);
                 }
             }
         }
@@ -186,14 +187,27 @@ impl Runs {
         }
     }
 
+    /// Reads `source FILE`. The file may change what later words of the line mean, but what it opens
+    /// is its own matter, as with any script.
+    fn source(&mut self, arguments: &[Word]) {
+        let file = arguments.first().and_then(Word::text);
+        match file.filter(|file| !file.starts_with('-') && !is_stream(file)) {
+            Some(file) => {
+                self.files.push(base_name(file).to_owned());
+                self.sources = true;
+            }
+            None => self.anything = true,
+        }
+    }
+
     fn awk(&mut self, arguments: &[Word]) {
-        if script_text::awk_runs(arguments) || arguments.iter().any(is_input) {
+        if script_text::awk_runs(arguments) || told::is_program_from_input(arguments) {
             self.anything = true;
         }
     }
 
     fn sed(&mut self, arguments: &[Word]) {
-        if script_text::sed_runs(arguments) || arguments.iter().any(is_input) {
+        if script_text::sed_runs(arguments) || told::is_program_from_input(arguments) {
             self.anything = true;
         }
     }
@@ -201,15 +215,48 @@ impl Runs {
 
 /// Whether a database client gets a complete query, without anything that runs a program.
 fn is_one_query(arguments: &[Word]) -> bool {
-    let escapes = [".sh", ".sy", "\\!", "|", "system", ".imp", ".o", ".ex"];
+    let escapes = [
+        ".sh",
+        ".sy",
+        "\\!",
+        "|",
+        "system",
+        ".imp",
+        ".o",
+        ".ex",
+        ".r",
+        ".cd",
+        ".ar",
+        ".ba",
+        ".sa",
+        ".clone",
+        ".lo",
+        ".lo",
+        "edit(",
+        "load_",
+        "readfile",
+        "writefile",
+        "fsdir",
+        "zipfile",
+        "sqlar",
+        "attach",
+        "vacuum",
+        "pg_read",
+        "lo_import",
+        "infile",
+        "outfile",
+        "load data",
+        "copy ",
+    ];
     let texts: Option<Vec<&str>> = arguments.iter().map(Word::text).collect();
     texts.is_some_and(|texts| {
         texts
             .iter()
             .any(|text| text.contains(' ') || text.starts_with('.'))
-            && !texts
-                .iter()
-                .any(|text| escapes.iter().any(|mark| text.contains(mark)))
+            && !texts.iter().any(|text| {
+                let text = text.to_ascii_lowercase();
+                escapes.iter().any(|mark| text.contains(mark))
+            })
     })
 }
 
@@ -220,9 +267,9 @@ fn may_have_letter(word: &Word, letter: char) -> bool {
         || (word.is_computed() && word.may_be_option())
 }
 
-/// Whether a word names input from elsewhere: `/dev/stdin`, `<(…)`.
-fn is_input(word: &Word) -> bool {
-    word.prefix().contains("/dev/")
+/// Whether a path leads to what is open, such as a pipe.
+fn is_stream(path: &str) -> bool {
+    path.starts_with("/dev/") || path.starts_with("/proc/")
 }
 
 fn one_unknown() -> Word {

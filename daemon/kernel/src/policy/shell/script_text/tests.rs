@@ -225,3 +225,21 @@ fn no_program_that_counts_as_plain_is_refused_by_the_sandbox_of_sed() {
     }
     assert!(plain > 200, "{plain}");
 }
+
+#[test]
+fn awk_programs_that_make_the_names_of_files_are_known() {
+    let table = [
+        ("{print $1 > \"b.txt\"}", false),
+        ("{if ($3 > 100) print $1}", false),
+        ("{print ($1 > 2)}", false),
+        ("{print $1 \">\" $2}", false),
+        ("{print > $0}", true),
+        ("{print >> (\"b\" \".txt\")}", true),
+        ("{print > \"b\" \".txt\"}", true),
+        ("{printf \"x\" > f\".txt\"}", true),
+        ("{print > \"b\\056txt\"}", true),
+    ];
+    for (text, expected) in table {
+        assert_eq!(awk_names_files(&[Word::literal(text)]), expected, "{text}");
+    }
+}

@@ -128,6 +128,26 @@ fn what_lines_may_read_that_does_not_stand_in_them() {
         ("git diff -- ':!*.lock'", "read / tracked no file *.lock"),
         ("git status", ""),
         ("git show HEAD", "read / tracked"),
+        ("cat $(pwd)/secret.env", "any …/secret.env"),
+        ("cat ~/../work/secret.env", "any …/secret.env"),
+        ("cat sec{r..r}et.env", "any …et.env"),
+        ("./show.sh sec{r..r}et.env", "any …et.env"),
+        ("./show.sh $(date)", ""),
+        ("shopt -s nocaseglob; cat SEC*", "match SEC*; any …"),
+        ("shopt -s nullglob; cat a*", "match a*"),
+        ("HISTFILE=$PWD/a.env; history -r", "any …/a.env"),
+        ("git grep --no-index x -- '*.env'", "read /"),
+        ("git add -f .", "read /"),
+        ("git stash -a", "read /"),
+        ("git stash", ""),
+        ("git update-index --add --stdin", "any …"),
+        (
+            "git archive --add-file=\"$f\" HEAD",
+            "any …; read / tracked",
+        ),
+        ("curl file:///tmp/sec%72et", "any …"),
+        ("curl -w '%{http_code}' https://a.b", ""),
+        ("curl -d '{\"a\":1,\"b\":2}' https://a.b", ""),
     ];
     let mut wrong = Vec::new();
     for (line, expected) in table {

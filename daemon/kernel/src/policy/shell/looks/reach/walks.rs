@@ -30,6 +30,9 @@ const GIT_KEEPS: &[&str] = &[
     "hash-object",
 ];
 
+/// Commands of git that take files which git does not keep yet.
+const GIT_TAKES: &[&str] = &["add", "stage", "stash"];
+
 /// Options of git after which only names or counts are shown.
 #[rustfmt::skip]
 const GIT_NAMES: &[&str] = &[
@@ -200,6 +203,9 @@ fn by_git(arguments: &[Word]) -> Option<(Walk, Vec<String>)> {
             Shows::Content
         }
         "stash" if has(rest, &['p'], &["--patch"]) => Shows::Content,
+        "stash" if takes_untracked(rest) => Shows::Content,
+        // What is added in spite of `.gitignore` is shown later by any command of git.
+        "add" | "stage" if has(rest, &['f'], &["--force"]) => Shows::Content,
         _ => return None,
     };
     let others = [
@@ -212,13 +218,15 @@ fn by_git(arguments: &[Word]) -> Option<(Walk, Vec<String>)> {
         return Some((Walk::through(shows), vec![EVERYWHERE.to_owned()]));
     }
     let walk = Walk {
-        is_tracked: !has(rest, &['o'], &others),
+        is_tracked: !has(rest, &['o'], &others) && !GIT_TAKES.contains(&command),
         ..Walk::through(shows)
     };
     let end = rest.iter().position(|word| word.text() == Some("--"));
     let named = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
-    let is_plain =
-        |word: &Word| word.text().is_some_and(|path| !path.starts_with(':')) && !word.expands();
+    let is_plain = |word: &Word| {
+        word.text()
+            .is_some_and(|path| !path.contains([':', '*', '?', '[', '\\']))
+    };
     // Without paths, git shows all that it keeps, wherever it was called.
     if named.is_empty() || !named.iter().all(is_plain) {
         let without = named.iter().filter_map(left_out::by_pathspec).collect();
@@ -233,6 +241,11 @@ fn by_git(arguments: &[Word]) -> Option<(Walk, Vec<String>)> {
     }
     let roots = named.iter().map(|word| word.prefix().to_owned()).collect();
     Some((walk, roots))
+}
+
+/// Whether `git stash` also takes files that git does not keep.
+fn takes_untracked(arguments: &[Word]) -> bool {
+    has(arguments, &['a', 'u'], &["--all", "--include-untracked"])
 }
 
 impl Walk {

@@ -1,6 +1,6 @@
 //! Shells and interpreters: programs that run a text, a file or their input.
 
-use super::super::{Certainty, Runs, Texts, program};
+use super::super::{Arguments, Certainty, Runs, Texts, program};
 use crate::policy::shell::options::{Extent, Options, Role, Style};
 use crate::policy::shell::reader::Input;
 use crate::policy::shell::table::Line;
@@ -55,10 +55,10 @@ impl Runs {
         match operand {
             Some(word) if takes_text => self.script(word, certainty, depth),
             None if takes_text => self.anything = true,
-            Some(word) if !takes_input => self.file(word),
+            Some(word) if !takes_input => self.file(word, rest.as_slice(), certainty),
             _ => match input {
                 Input::Text(word) => self.script(word, certainty, depth),
-                Input::File(word) => self.file(word),
+                Input::File(word) => self.file(word, &[], certainty),
                 Input::Unknown => {
                     let asks = ["--version", "--help"];
                     let is_question = arguments
@@ -71,15 +71,21 @@ impl Runs {
         }
     }
 
-    /// Records a file that is run. Its contents are not judged, unless this line wrote the file.
-    fn file(&mut self, word: &Word) {
+    /// Records a file that is run, with its arguments. Its contents are not judged, unless this line
+    /// wrote the file.
+    fn file(&mut self, word: &Word, arguments: &[Word], certainty: Certainty) {
         match word.text() {
             // The file is the input or a pipe.
             Some(text) if text.starts_with("/dev/") || text.starts_with("/proc/") => {
                 self.anything = true;
             }
             _ => match program::name(word) {
-                Some(name) => self.files.push(name.to_owned()),
+                Some(name) => {
+                    self.files.push(name.to_owned());
+                    let words: Vec<Word> =
+                        std::iter::once(word).chain(arguments).cloned().collect();
+                    self.push(&words, certainty, Arguments::Data);
+                }
                 None => self.anything = true,
             },
         }
@@ -87,7 +93,13 @@ impl Runs {
 
     /// Reads a call of an interpreter. Inline code can run anything; the contents of a file are not
     /// judged.
-    pub(super) fn interpreted(&mut self, line: Line, arguments: &[Word], input: &Input) {
+    pub(super) fn interpreted(
+        &mut self,
+        line: Line,
+        arguments: &[Word],
+        input: &Input,
+        certainty: Certainty,
+    ) {
         let mut fields = line.listed.split(';').map(str::trim);
         let code = fields.next().unwrap_or_default();
         let valued = fields.next().unwrap_or_default();
@@ -99,7 +111,7 @@ impl Runs {
                 if word.may_be_option() {
                     self.anything = true;
                 } else {
-                    self.file(word);
+                    self.file(word, rest.as_slice(), certainty);
                 }
                 return;
             };
@@ -118,7 +130,7 @@ impl Runs {
                 continue;
             }
             let Some(letters) = text.strip_prefix('-') else {
-                self.file(word);
+                self.file(word, rest.as_slice(), certainty);
                 return;
             };
             for (place, letter) in letters.char_indices() {
@@ -150,7 +162,7 @@ impl Runs {
             }
         }
         match input {
-            Input::File(word) => self.file(word),
+            Input::File(word) => self.file(word, &[], certainty),
             Input::Text(_) | Input::Unknown => self.anything = true,
         }
     }
