@@ -33,7 +33,7 @@ impl OutputReader {
     pub(crate) async fn gone(&self) {
         let mut reader = self.0.clone();
         if reader.wait_for(|is_gone| *is_gone).await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

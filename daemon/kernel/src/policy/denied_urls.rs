@@ -120,6 +120,7 @@ fn names(rule: &str, word: &Word) -> bool {
         let start = start.map_or(0, |start| start + 1);
         return text.get(start..).is_some_and(|url| url::hits(rule, url));
     }
+    let text = value_of_option(text);
     // `a.b/path`, `user@a.b:path`
     let address = text.rsplit('@').next().unwrap_or_default();
     let end = address.find([':', '/']).unwrap_or(address.len());
@@ -128,6 +129,18 @@ fn names(rule: &str, word: &Word) -> bool {
         && !text.starts_with('-')
         && (url::hits(rule, &format!("http://{address}"))
             || url::hits(rule, &format!("http://{host}/")))
+}
+
+/// Returns what stands behind the name of an option in one word: `--proxy=a.b`, `-xa.b`.
+fn value_of_option(word: &str) -> &str {
+    if let Some(long) = word.strip_prefix("--") {
+        return long.split_once('=').map_or(word, |(_, value)| value);
+    }
+    let short = word.strip_prefix('-').map(|name| name.split_at_checked(1));
+    match short.flatten() {
+        Some((_, value)) if !value.is_empty() => value.trim_start_matches('='),
+        _ => word,
+    }
 }
 
 #[cfg(test)]
@@ -169,6 +182,12 @@ mod tests {
             (host, "nc evil.net 80", "denied"),
             (host, "git clone https://evil.net/a.git", "denied"),
             (host, "curl https://good.net@evil.net/", "denied"),
+            (host, "curl --proxy=evil.net:80 good.net", "denied"),
+            (host, "curl -xevil.net good.net", "denied"),
+            (host, "curl https://%65vil.net/", "denied"),
+            (host, "curl -s good.net", "runs"),
+            (Some("127.0.0.1"), "curl 127.1:8080", "denied"),
+            (Some("127.0.0.1"), "curl localhost:8080/x", "denied"),
             (host, "curl $URL", "asks"),
             (host, "curl https://$HOST/", "asks"),
             (host, "curl -K list", "asks"),

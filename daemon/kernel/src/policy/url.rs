@@ -3,6 +3,8 @@
 //!
 //! `policy` calls this module. URLs are compared and never opened.
 
+use ::url::Host;
+
 /// The parts of a URL that a rule can name.
 struct Parts<'a> {
     scheme: &'a str,
@@ -26,11 +28,36 @@ impl<'a> Parts<'a> {
         let port = port.filter(|port| !is_usual(scheme, port));
         Some(Self {
             scheme,
-            host: host.trim_end_matches('.').to_ascii_lowercase(),
+            host: plain_host(host),
             port,
             rest,
         })
     }
+}
+
+/// Returns a host as the programs that open it understand it: `127.1` and `0x7f000001` are 127.0.0.1,
+/// `%65vil.net` is evil.net.
+fn plain_host(host: &str) -> String {
+    let host = host.trim_end_matches('.');
+    match Host::parse(host) {
+        Ok(Host::Domain(name)) => name.trim_end_matches('.').to_owned(),
+        Ok(Host::Ipv4(address)) => address.to_string(),
+        Ok(Host::Ipv6(address)) => address
+            .to_ipv4_mapped()
+            .map_or_else(|| format!("[{address}]"), |address| address.to_string()),
+        // Nobody can open it.
+        Err(_) => host.to_ascii_lowercase(),
+    }
+}
+
+/// Whether a host is this machine itself, by whatever name.
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host == "[::1]"
+        || host == "[::]"
+        || host == "0.0.0.0"
+        || matches!(Host::parse(host), Ok(Host::Ipv4(address)) if address.is_loopback())
 }
 
 fn split_port(authority: &str) -> (&str, Option<&str>) {
@@ -74,13 +101,12 @@ pub(super) fn hits(rule: &str, url: &str) -> bool {
         // A URL that cannot be read with certainty does not get past a deny rule.
         return true;
     };
-    match Parts::of(rule) {
-        Some(denied) => {
-            is_host(&denied.host, &asked.host)
-                && (denied.rest.len() <= 1 || is_below(denied.rest, asked.rest))
-        }
-        None => is_host(split_port(rule).0.trim_end_matches('/'), &asked.host),
+    if let Some(denied) = Parts::of(rule) {
+        return is_denied_host(&denied.host, &asked.host)
+            && (denied.rest.len() <= 1 || is_below(denied.rest, asked.rest));
     }
+    let host = plain_host(split_port(rule).0.trim_end_matches('/'));
+    is_denied_host(&host, &asked.host)
 }
 
 /// Whether a URL can be read in one way only.
@@ -92,10 +118,7 @@ pub(super) fn is_readable(url: &str) -> bool {
 pub(super) fn host(rule: &str) -> Option<String> {
     let host = match Parts::of(rule) {
         Some(parts) => parts.host,
-        None => split_port(rule)
-            .0
-            .trim_end_matches('/')
-            .to_ascii_lowercase(),
+        None => plain_host(split_port(rule).0.trim_end_matches('/')),
     };
     let host = host.trim_start_matches("*.").to_owned();
     (!host.is_empty()).then_some(host)
@@ -106,7 +129,12 @@ fn covers_host(rule: &str, asked: &Parts<'_>) -> bool {
     let is_web = ["http", "https"]
         .iter()
         .any(|scheme| asked.scheme.eq_ignore_ascii_case(scheme));
-    is_web && !host.is_empty() && is_host(host, &asked.host) && port == asked.port
+    is_web && !host.is_empty() && is_host(&plain_host(host), &asked.host) && port == asked.port
+}
+
+/// Whether a deny rule names a host, or both are this machine.
+fn is_denied_host(rule: &str, host: &str) -> bool {
+    is_host(rule, host) || (is_this_machine(rule) && is_this_machine(host))
 }
 
 /// Whether a rule names a host. `example.com` means itself only; `*.example.com` means every host

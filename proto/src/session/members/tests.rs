@@ -1,4 +1,5 @@
 //! What becomes of members.
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use serde_json::json;
 use serde_json::value::to_raw_value;

@@ -70,6 +70,9 @@ fn a_rule_covers_its_origin_and_everything_below_its_path() {
         ("example.com", "https://example.com:8443/a", false),
         ("example.com", "ftp://example.com/a", false),
         ("*.example.com", "https://x.y.example.com/", true),
+        ("127.0.0.1", "http://127.1/", true),
+        ("localhost", "http://127.0.0.1/", false),
+        ("example.com", "https://ex%61mple.com/", true),
         ("", "https://example.com/", false),
         ("https://", "https://example.com/", false),
     ];
@@ -88,6 +91,19 @@ fn a_deny_rule_for_a_host_matches_every_scheme_and_port() {
         ("https://evil.net/a", "https://evil.net/b", false),
         ("evil.net", "https://x@evil.net/", true),
         ("evil.net", "https://good.com/?evil.net", false),
+        ("evil.net", "https://%65vil.net/", true),
+        ("evil.net", "https://evil\u{3002}net/", true),
+        ("127.0.0.1", "http://127.1:8080/", true),
+        ("127.0.0.1", "http://2130706433/", true),
+        ("127.0.0.1", "http://0x7f.1/", true),
+        ("127.0.0.1", "http://[::ffff:127.0.0.1]/", true),
+        ("127.0.0.1", "http://localhost:3000/", true),
+        ("http://localhost:3000", "http://[::1]:3000/", true),
+        ("localhost", "http://0.0.0.0:1/", true),
+        ("169.254.169.254", "http://[::ffff:a9fe:a9fe]/latest", true),
+        ("169.254.169.254", "http://2852039166/latest", true),
+        ("localhost", "http://128.0.0.1/", false),
+        ("10.0.0.1", "http://127.0.0.1/", false),
     ];
     for (rule, url, expected) in table {
         assert_eq!(hits(rule, url), expected, "{rule} {url}");

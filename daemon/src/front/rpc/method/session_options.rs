@@ -190,8 +190,10 @@ pub(super) async fn warn_of_tools(
     }
     let offered_now = session.view(|view| {
         let tools = (view.tools)();
-        let names = tools.iter().map(|tool| tool.name.clone());
-        names.collect::<Vec<String>>()
+        tools
+            .iter()
+            .map(|tool| tool.name.clone())
+            .collect::<Vec<String>>()
     });
     let offered_now = offered_now.await?;
     let catalog = &context.app.services.catalog;
