@@ -10,6 +10,7 @@ mod background;
 mod cell;
 mod command;
 mod compaction;
+mod condition;
 mod context;
 mod event;
 mod file_watch;

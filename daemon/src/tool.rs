@@ -2,7 +2,7 @@
 //! permission that a call needs, and an async `run`. `tool/catalog.rs` lists the tools, and `turn`
 //! runs them. Nothing here decides about permissions.
 
-mod apply_patch;
+pub mod apply_patch;
 pub mod ask_user;
 pub(crate) mod bash;
 pub mod capture;
@@ -177,6 +177,8 @@ pub trait Tool: Send + Sync + 'static {
     const WRITES: bool = false;
     /// Whether a call mostly waits for sub-agents, whose work is counted on its own.
     const WAITS_FOR_AGENTS: bool = false;
+    /// Other names of arguments that are read as well and that the schema does not show.
+    const OTHER_NAMES: &'static [&'static str] = &[];
 
     /// Returns what this call needs. It may read the disk; it cannot start anything.
     fn need(&self, args: &Self::Args, context: &AssessContext)
@@ -196,6 +198,10 @@ pub trait DynTool: Send + Sync + 'static {
     fn name(&self) -> &str;
     fn description(&self) -> &str;
     fn parameters(&self) -> Value;
+    /// Returns other names of arguments that are read as well.
+    fn other_names(&self) -> &'static [&'static str] {
+        &[]
+    }
     fn needs_terminal(&self) -> bool;
     fn writes(&self) -> bool;
     fn waits_for_agents(&self) -> bool;
@@ -242,6 +248,10 @@ impl<T: Tool> DynTool for T {
             object.remove("title");
         }
         value
+    }
+
+    fn other_names(&self) -> &'static [&'static str] {
+        T::OTHER_NAMES
     }
 
     fn need<'a>(&'a self, args: &'a Value, context: &'a AssessContext) -> BoxFuture<'a, Need> {

@@ -42,8 +42,8 @@ pub use parse::{HookFile, HookFileContent, HookText, parse};
 pub use payload::claude_payload;
 pub use places::{HeldFolder, HookPlaces, PROJECT_SETTINGS, UserHookPlaces};
 pub use policy::PolicyFolders;
-pub use tool_arguments::{own_arguments, typed_command};
-pub use tool_names::{TYPING_TOOL, claude_names, known_tools, runs_commands};
+pub use tool_arguments::{own_arguments, patch_text, typed_command};
+pub use tool_names::{TYPING_TOOL, claude_names, known_tools, runs_commands, shows_output};
 
 #[cfg(test)]
 #[expect(

@@ -17,6 +17,9 @@ use loopd_exec::process::{Exit, InputPipe, Io, Lifetime, OwnedProcess, Spawn};
 
 /// The most bytes that a hook may print.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
+/// A folder that cannot be.
+const NO_CACHE: &str = "/dev/null/none";
+
 /// How long the output of a hook that has ended is still read, if something holds it open.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -319,6 +322,9 @@ fn environment(
     let launch = context.launch.as_ref();
     let seen = launch.map(|launch| launch.child_environment(&context.services.config));
     let mut env = seen.unwrap_or_default();
+    // What Python keeps of an earlier run in `__pycache__` counts for its source, and is not what was
+    // trusted. Below this name nothing can be.
+    env.insert("PYTHONPYCACHEPREFIX".to_owned(), NO_CACHE.to_owned());
     let own = env.clone();
     for (name, value) in &place.env {
         let expanded = expand(value, &own);

@@ -49,6 +49,8 @@ pub struct HookContext {
     pub is_planning: bool,
     /// The servers whose tools may be called.
     pub mcp: McpCell,
+    /// The built-in tools that apps have replaced by tools of their own.
+    pub replaced: Arc<[String]>,
     /// The folder that relative paths in files of hooks start from.
     pub project: PathBuf,
     /// Whose environment commands see.

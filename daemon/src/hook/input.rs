@@ -4,8 +4,9 @@ use loopd_proto::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::context::HookContext;
-use crate::discovery::hooks::{HookKind, PayloadForm, claude_mcp_name, claude_payload};
-use crate::discovery::hooks::{TYPING_TOOL, typed_command};
+use crate::discovery::hooks::{HookKind, MatchSubject, PayloadForm, TYPING_TOOL};
+use crate::discovery::hooks::{claude_mcp_name, claude_payload, patch_text, typed_command};
+use crate::tool::apply_patch::named_files;
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::policy::typed::plain_text;
 
@@ -189,7 +190,8 @@ impl HookInput {
                 ) {
                     *input = lines.replace('\n', "{enter}").into();
                 }
-                let mut payload = claude_payload(self.kind, members, now);
+                let patched = members.get("toolArgs").and_then(patched_files);
+                let mut payload = claude_payload(self.kind, members, patched, now);
                 // Before a call to a server the name is the one there, beside that of the server.
                 if self.kind != HookKind::PreMcpToolCall
                     && let Some(tool) = context.of_servers(self).first()
@@ -202,8 +204,26 @@ impl HookInput {
         }
     }
 
+    /// Returns the name of the tool, unless a server or an app may have the tool of that name.
+    fn built_in(&self, context: &HookContext) -> Option<&str> {
+        let tool = self.subject.as_deref();
+        tool.filter(|tool| {
+            self.kind.subject() == Some(MatchSubject::Tool)
+                && self.kind != HookKind::PreMcpToolCall
+                && !context.replaced.iter().any(|it| it == tool)
+        })
+    }
+
     fn native(&self, context: &HookContext, now: Timestamp) -> Map<String, Value> {
         let mut members = self.members.clone();
+        // What a model writes beside the arguments of a tool would pass for them: `file_path` is what
+        // `path` is called in Claude's format, and `command` what is typed.
+        if let (Some(tool), Some(Value::Object(arguments))) =
+            (self.built_in(context), members.get_mut("toolArgs"))
+        {
+            let catalog = &context.services.catalog;
+            catalog.keep_what_is_read(tool, arguments);
+        }
         members.insert("sessionId".to_owned(), json!(context.session));
         members.insert("timestamp".to_owned(), json!(now.0));
         members.insert("cwd".to_owned(), json!(context.cwd));
@@ -214,6 +234,11 @@ impl HookInput {
         }
         members
     }
+}
+
+/// Returns the files that a call of `apply_patch` changes, as the tool reads them.
+pub(super) fn patched_files(arguments: &Value) -> Option<Vec<String>> {
+    named_files(patch_text(arguments)?)
 }
 
 fn add_transcript(members: &mut Map<String, Value>, context: &HookContext) {

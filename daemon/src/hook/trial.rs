@@ -52,6 +52,7 @@ pub async fn try_out(
         cwd: cwd.to_string_lossy().into_owned(),
         is_planning: false,
         mcp: McpCell::default(),
+        replaced: Arc::default(),
         project: trust::project_root(cwd),
         launch: Some(launch.clone()),
         transcript: Transcript::empty(session.clone()),

@@ -195,6 +195,7 @@ impl Actor {
             cwd: self.state.cwd.clone(),
             is_planning: self.planning() != Planning::No,
             mcp: self.mcp.cell.clone(),
+            replaced: self.replaced_tools(),
             project: self
                 .state
                 .context
@@ -211,6 +212,16 @@ impl Actor {
             redaction: self.redaction(),
             background: self.hooks.background.handle(),
         }
+    }
+
+    /// Returns the names of tools that apps offer in place of built-in ones.
+    fn replaced_tools(&self) -> Arc<[String]> {
+        let attachments = self.clients.attachments().iter();
+        let offered = attachments.filter_map(|it| it.offer.tools.as_ref());
+        let replacing = offered
+            .flatten()
+            .filter(|tool| tool.overrides_built_in_tool);
+        replacing.map(|tool| tool.name.clone()).collect()
     }
 
     /// Returns the hooks around prompts, if there are any.

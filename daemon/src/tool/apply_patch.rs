@@ -39,6 +39,7 @@ impl Tool for ApplyPatch {
     type Args = ApplyPatchArgs;
     const NAME: &'static str = "apply_patch";
     const WRITES: bool = true;
+    const OTHER_NAMES: &'static [&'static str] = &["input"];
     const DESCRIPTION: &'static str = "Changes one or several files by a patch; either all of it is applied or nothing.\n\
         - Takes a unified diff as git prints it, or a patch in this form:\n\
         *** Begin Patch\n\
@@ -102,6 +103,20 @@ impl Tool for ApplyPatch {
             Ok(outcome) | Err(outcome) => outcome,
         }
     }
+}
+
+/// Returns the files that a patch would change, as it names them; `None` if it is no patch. What moves
+/// has two.
+pub fn named_files(patch: &str) -> Option<Vec<String>> {
+    let files = patch::parse(patch).ok()?;
+    let names = files.into_iter().flat_map(|file| {
+        let target = match file.action {
+            patch::Action::Update { move_to, .. } => move_to,
+            patch::Action::Add { .. } | patch::Action::Delete => None,
+        };
+        std::iter::once(file.path).chain(target)
+    });
+    Some(names.collect())
 }
 
 fn request(plan: &Plan) -> PermissionRequest {

@@ -1,9 +1,11 @@
 //! The list of built-in tools. It is built once and shared by all sessions. A tool that is not in
 //! this list does not exist.
 
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
 
 use loopd_kernel::model::{CountedOnce, ToolSpec};
+use serde_json::{Map, Value};
 
 use super::DynTool;
 use super::apply_patch::ApplyPatch;
@@ -27,6 +29,8 @@ use super::web_fetch::WebFetch;
 #[derive(Clone)]
 pub struct Catalog {
     tools: Arc<[Arc<dyn DynTool>]>,
+    /// The names of the arguments that each tool reads, found out when somebody asks.
+    arguments: Arc<OnceLock<HashMap<String, HashSet<String>>>>,
 }
 
 impl Default for Catalog {
@@ -67,6 +71,7 @@ impl Catalog {
         ];
         Self {
             tools: Arc::new(tools),
+            arguments: Arc::default(),
         }
     }
 
@@ -74,6 +79,25 @@ impl Catalog {
     pub fn get(&self, name: &str) -> Option<Arc<dyn DynTool>> {
         let tool = self.tools.iter().find(|tool| tool.name() == name)?;
         Some(Arc::clone(tool))
+    }
+
+    /// Takes the arguments out of a call that the tool does not read.
+    pub fn keep_what_is_read(&self, tool: &str, arguments: &mut Map<String, Value>) {
+        let read = self.arguments.get_or_init(|| self.argument_names());
+        if let Some(read) = read.get(tool) {
+            arguments.retain(|name, _| read.contains(name));
+        }
+    }
+
+    fn argument_names(&self) -> HashMap<String, HashSet<String>> {
+        let tools = self.tools().map(|tool| {
+            let parameters = tool.parameters();
+            let named = parameters.get("properties").and_then(Value::as_object);
+            let named = named.into_iter().flat_map(Map::keys).cloned();
+            let others = tool.other_names().iter().map(|&name| name.to_owned());
+            (tool.name().to_owned(), named.chain(others).collect())
+        });
+        tools.collect()
     }
 
     /// Returns all tools, in order.

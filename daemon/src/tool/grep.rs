@@ -87,6 +87,7 @@ pub(super) struct GrepArgs {
 impl Tool for Grep {
     type Args = GrepArgs;
     const NAME: &'static str = "grep";
+    const OTHER_NAMES: &'static [&'static str] = &["query"];
     const DESCRIPTION: &'static str = "Searches the contents of files with a regular expression.\n\
         - By default it prints the names of the files that match; set output_mode to content (with -n for line numbers, -A, -B or -C for lines around) or to count.\n\
         - Narrow the search with path, glob or type.\n\

@@ -16,7 +16,7 @@ const MOST_FILES: usize = 64;
 const MOST_LINES: usize = 20_000;
 
 /// What the names of modules may end with in files.
-const MODULE_ENDINGS: [&str; 10] = [
+const MODULE_ENDINGS: [&str; 13] = [
     "",
     ".py",
     "/__init__.py",
@@ -25,13 +25,25 @@ const MODULE_ENDINGS: [&str; 10] = [
     ".cjs",
     ".ts",
     ".json",
+    ".node",
+    "/package.json",
     "/index.js",
+    "/index.node",
     ".rb",
 ];
 
+/// What compiled modules end with. Python and Ruby load `rules.so` and `rules.abi3.so` before `rules.py`.
+const COMPILED: [&str; 4] = [".so", ".pyd", ".dylib", ".bundle"];
+/// The most entries of a folder that are looked at for compiled modules.
+const MOST_ENTRIES: usize = 4096;
+
 /// Returns the files inside of these folders that scripts load, and what those load in turn, without the
-/// scripts themselves. Blocks on the disk.
-pub(super) fn loaded_by(scripts: &BTreeSet<PathBuf>, inside: &[PathBuf]) -> BTreeSet<PathBuf> {
+/// scripts themselves. `starts` are the folders in which the command may run. Blocks on the disk.
+pub(super) fn loaded_by(
+    scripts: &BTreeSet<PathBuf>,
+    inside: &[PathBuf],
+    starts: &[PathBuf],
+) -> BTreeSet<PathBuf> {
     let mut waiting: Vec<PathBuf> = scripts.iter().cloned().collect();
     let mut loaded = BTreeSet::new();
     while let Some(script) = waiting.pop() {
@@ -39,37 +51,93 @@ pub(super) fn loaded_by(scripts: &BTreeSet<PathBuf>, inside: &[PathBuf]) -> BTre
             continue;
         };
         let folder = script.parent().unwrap_or(Path::new("/"));
-        for name in text.lines().take(MOST_LINES).flat_map(names_in) {
-            for ending in MODULE_ENDINGS {
-                let Ok(real) = folder.join(format!("{name}{ending}")).canonicalize() else {
-                    continue;
-                };
-                let counts = real.is_file() && inside.iter().any(|it| real.starts_with(it));
-                if !counts || scripts.contains(&real) || loaded.len() >= MOST_FILES {
-                    continue;
-                }
-                if loaded.insert(real.clone()) {
-                    waiting.push(real);
-                }
+        for path in paths_in(&script, &text, folder, starts) {
+            let Ok(real) = path.canonicalize() else {
+                continue;
+            };
+            let counts = real.is_file() && inside.iter().any(|it| real.starts_with(it));
+            if !counts || scripts.contains(&real) || loaded.len() >= MOST_FILES {
+                continue;
+            }
+            if loaded.insert(real.clone()) {
+                waiting.push(real);
             }
         }
     }
     loaded
 }
 
+/// Returns the paths that a script may load, also those that are not there.
+fn paths_in(script: &Path, text: &str, folder: &Path, starts: &[PathBuf]) -> BTreeSet<PathBuf> {
+    if script.file_name().is_some_and(|name| name == "package.json") {
+        return main_of(text)
+            .into_iter()
+            .flat_map(|name| with_endings(folder, &name))
+            .collect();
+    }
+    let mut paths = BTreeSet::new();
+    for line in text.lines().take(MOST_LINES) {
+        for name in names_in(line) {
+            paths.extend(with_endings(folder, &name));
+        }
+        // A shell looks for `./lib.sh` where it runs, and its script may be elsewhere.
+        for name in sourced_names(line.trim()) {
+            paths.extend(starts.iter().map(|start| start.join(&name)));
+        }
+    }
+    paths
+}
+
+/// Returns the files that the name of a module may stand for.
+fn with_endings(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let endings = MODULE_ENDINGS.iter();
+    let mut paths: Vec<PathBuf> = endings
+        .map(|ending| folder.join(format!("{name}{ending}")))
+        .collect();
+    paths.extend(compiled(&folder.join(name)));
+    paths
+}
+
+/// Returns the compiled modules beside a module: `rules.so`, `rules.cpython-311-x86_64-linux-gnu.so`.
+fn compiled(module: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) = (module.parent(), module.file_name()) else {
+        return Vec::new();
+    };
+    let start = format!("{}.", name.to_string_lossy());
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.take(MOST_ENTRIES).map(|entry| entry.file_name());
+    names
+        .filter(|name| {
+            let name = name.to_string_lossy();
+            name.starts_with(&start) && COMPILED.iter().any(|ending| name.ends_with(ending))
+        })
+        .map(|name| folder.join(name))
+        .collect()
+}
+
+/// Returns the file that a folder of Node is loaded by.
+fn main_of(text: &str) -> Option<String> {
+    let package: serde_json::Value = serde_json::from_str(text).ok()?;
+    Some(package.get("main")?.as_str()?.to_owned())
+}
+
 /// Returns the names, relative to the folder of the script, of what a line loads.
 fn names_in(line: &str) -> Vec<String> {
     let line = line.trim();
-    let sourced = commands(line).filter_map(|command| {
+    let mut names: Vec<String> = sourced_names(line).collect();
+    names.extend(python_modules(line));
+    names.extend(quoted_modules(line));
+    names
+}
+
+/// Returns the names of what a line of a shell script sources.
+fn sourced_names(line: &str) -> impl Iterator<Item = String> {
+    commands(line).filter_map(|command| {
         let rest = ["source ", ". "]
             .iter()
             .find_map(|it| command.strip_prefix(it));
         rest.and_then(|rest| plain_name(rest.trim_start()))
-    });
-    let mut names: Vec<String> = sourced.collect();
-    names.extend(python_modules(line));
-    names.extend(quoted_modules(line));
-    names
+    })
 }
 
 /// Returns the commands of a line of a shell script, roughly.

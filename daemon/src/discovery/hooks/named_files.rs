@@ -175,11 +175,15 @@ fn is_executable(_file: &Path) -> bool {
 
 /// Returns the files inside of the project, or of the hook's plugin, that its command names.
 fn find(hook: &HookDefinition, root: &Path, folder: &Path) -> Vec<PathBuf> {
-    let Candidates { paths, inside } = candidates(hook, root, folder);
+    let Candidates {
+        paths,
+        inside,
+        starts,
+    } = candidates(hook, root, folder);
     let real = paths.iter().filter_map(|path| path.canonicalize().ok());
     let real = real.filter(|real| is_inside(real, &inside));
     let mut files: BTreeSet<PathBuf> = real.filter(|real| real.is_file()).collect();
-    files.extend(loaded_by(&files, &inside));
+    files.extend(loaded_by(&files, &inside, &starts));
     files.into_iter().take(MOST_FILES).collect()
 }
 
@@ -211,7 +215,9 @@ pub fn named_paths(hook: &HookDefinition) -> Vec<PathBuf> {
     let Some(folder) = &hook.source.folder else {
         return hook.own_paths.clone();
     };
-    let Candidates { mut paths, inside } = candidates(hook, &hook.root, folder);
+    let Candidates {
+        mut paths, inside, ..
+    } = candidates(hook, &hook.root, folder);
     // Those that scripts load are not among the words of the command.
     paths.extend(hook.named_files.iter().cloned());
     let written = written(hook);
@@ -235,6 +241,8 @@ struct Candidates {
     paths: BTreeSet<PathBuf>,
     /// What counts: the folders of the project and the plugin, and scripts of apps; without links.
     inside: Vec<PathBuf>,
+    /// The folders in which the command may run.
+    starts: Vec<PathBuf>,
 }
 
 fn candidates(hook: &HookDefinition, root: &Path, folder: &Path) -> Candidates {
@@ -273,6 +281,7 @@ fn candidates(hook: &HookDefinition, root: &Path, folder: &Path) -> Candidates {
     Candidates {
         paths: words.flat_map(|word| paths(word, &bases, plugin)).collect(),
         inside,
+        starts: bases,
     }
 }
 

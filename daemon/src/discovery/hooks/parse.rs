@@ -186,9 +186,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the hooks of one kind.
-    fn list(&mut self, name: &str, list: &'a RawValue) -> Result<(), Problem> {
-        let items: Vec<&RawValue> = serde_json::from_str(list.get())
-            .map_err(|_| self.problem(list, format!("`{name}` has to be a list of hooks")))?;
+    fn list(&mut self, name: &str, value: &'a RawValue) -> Result<(), Problem> {
+        if value.get() == "null" {
+            return Ok(());
+        }
         let (kind, form) = match HookKind::named(name) {
             Ok(found) => found,
             Err(unknown) => {
@@ -199,9 +200,9 @@ impl<'a> Reader<'a> {
                         form,
                         matcher: None,
                     };
-                    self.lose(&meant, self.text.line_of(list), &what);
+                    self.lose(&meant, self.text.line_of(value), &what);
                 }
-                self.report(list, what);
+                self.report(value, what);
                 return Ok(());
             }
         };
@@ -209,6 +210,11 @@ impl<'a> Reader<'a> {
             kind,
             form,
             matcher: None,
+        };
+        let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(value.get()) else {
+            let what = format!("`{name}` has to be a list of hooks and is not used");
+            self.drop_from(&list, value, &what);
+            return Ok(());
         };
         for item in items {
             self.item(&list, item)?;

@@ -40,12 +40,18 @@ fn names(tool: &str) -> &'static [(&'static str, &'static str)] {
         .map_or(&[], |(_, names)| names)
 }
 
-/// Returns the arguments of a call as Claude's format has them. Paths are absolute there.
-pub(super) fn claude_arguments(tool: &str, arguments: Value, cwd: &Path) -> Value {
+/// Returns the arguments of a call as Claude's format has them. Paths are absolute there. `patched` are
+/// the files that a patch changes, if it could be read.
+pub(super) fn claude_arguments(
+    tool: &str,
+    arguments: Value,
+    patched: Option<&[String]>,
+    cwd: &Path,
+) -> Value {
     let Value::Object(members) = arguments else {
         // A patch may come as a text.
         return match (tool, arguments.as_str()) {
-            ("apply_patch", Some(patch)) => with_patched_files(json!({"patch": patch}), cwd),
+            ("apply_patch", Some(patch)) => with_patched_files(json!({"patch": patch}), patched, cwd),
             _ => arguments,
         };
     };
@@ -58,7 +64,7 @@ pub(super) fn claude_arguments(tool: &str, arguments: Value, cwd: &Path) -> Valu
     }
     let renamed = Value::Object(renamed);
     match tool {
-        "apply_patch" => with_patched_files(renamed, cwd),
+        "apply_patch" => with_patched_files(renamed, patched, cwd),
         _ => renamed,
     }
 }
@@ -103,22 +109,35 @@ fn renamed(
     members.collect()
 }
 
-/// Adds which files a patch changes. Claude has no tool that changes several.
-fn with_patched_files(mut arguments: Value, cwd: &Path) -> Value {
+/// Returns the patch in the arguments of `apply_patch`.
+pub fn patch_text(arguments: &Value) -> Option<&str> {
     let patch = arguments.get("patch").or_else(|| arguments.get("input"));
-    let patch = patch.and_then(Value::as_str).unwrap_or_default();
-    let lines = patch.lines().map(str::trim_start);
-    let files = lines.filter_map(|line| {
-        let mut starts = PATCHED.iter();
-        starts.find_map(|start| line.strip_prefix(start))
-    });
-    let mut files: Vec<String> = files.map(|file| absolute(file.trim(), cwd)).collect();
+    patch.unwrap_or(arguments).as_str()
+}
+
+/// Adds which files a patch changes. Claude has no tool that changes several.
+fn with_patched_files(mut arguments: Value, patched: Option<&[String]>, cwd: &Path) -> Value {
+    let mut files: Vec<String> = match patched {
+        Some(files) => files.iter().map(|file| absolute(file, cwd)).collect(),
+        None => lines_with_files(patch_text(&arguments).unwrap_or_default())
+            .map(|file| absolute(file, cwd))
+            .collect(),
+    };
     files.dedup();
     if let (Some(first), Value::Object(members)) = (files.first(), &mut arguments) {
         members.insert("file_path".to_owned(), json!(first));
         members.insert("file_paths".to_owned(), json!(files));
     }
     arguments
+}
+
+/// Returns the files that are named in a text that could not be read as a patch.
+fn lines_with_files(patch: &str) -> impl Iterator<Item = &str> {
+    patch.lines().filter_map(|line| {
+        let mut starts = PATCHED.iter();
+        let file = starts.find_map(|start| line.trim_start().strip_prefix(start))?;
+        Some(file.trim())
+    })
 }
 
 fn absolute(path: &str, cwd: &Path) -> String {
@@ -187,7 +206,7 @@ mod tests {
             ("apply_patch", json!("none"), json!({"patch": "none"})),
         ];
         for (tool, own, claude) in table {
-            let told = claude_arguments(tool, own.clone(), Path::new("/app"));
+            let told = claude_arguments(tool, own.clone(), None, Path::new("/app"));
             assert_eq!(told, claude, "{tool}");
             let (Value::Object(members), Value::Object(_)) = (told, &own) else {
                 continue;

@@ -54,6 +54,12 @@ pub fn runs_commands(tool: &str) -> bool {
     matches!(tool, "bash" | "powershell" | TYPING_TOOL)
 }
 
+/// Whether the result of a tool is what a command has printed. A hook that reviews `bash` reviews all of
+/// these.
+pub fn shows_output(tool: &str) -> bool {
+    runs_commands(tool) || matches!(tool, "read_bash" | "stop_bash")
+}
+
 /// Returns the names that a tool has in Claude's format; none if it has only its own.
 pub fn claude_names(tool: &str) -> &'static [&'static str] {
     NAMES

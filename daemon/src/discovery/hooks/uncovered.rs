@@ -38,6 +38,11 @@ impl HookDefinition {
                 "names in it are known only when it runs, and their content is not covered".into(),
             );
         }
+        if ignores_environment(&words) {
+            return Some(
+                "with -E or -I Python may load what is in `__pycache__` instead of its files".into(),
+            );
+        }
         if self.named_files.is_empty() {
             return Some("it names no file of the project, and no content is covered".into());
         }
@@ -56,6 +61,16 @@ impl HookDefinition {
         }
         Some(told)
     }
+}
+
+/// Whether Python is told not to look at its environment, which turns its cache off.
+fn ignores_environment(words: &[&str]) -> bool {
+    let mut rest = words.iter().skip_while(|word| !word.contains("python"));
+    let options = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
+    rest.next().is_some()
+        && rest
+            .take_while(options)
+            .any(|word| word.contains(['E', 'I']))
 }
 
 /// Whether the words of a script depend on variables, patterns or output of commands.

@@ -63,6 +63,7 @@ pub(in crate::tool) struct TaskArgs {
 impl Tool for Start {
     type Args = TaskArgs;
     const NAME: &'static str = TASK;
+    const OTHER_NAMES: &'static [&'static str] = &["subagent_type"];
     const DESCRIPTION: &'static str = "Hands a piece of work to an agent with a context of its own, and gives you its answer. \
         Use it for work that would fill your context (searching, long outputs), for independent parts that can go on at the same \
         time (several calls in one message, or mode background), and for a second opinion. Do small things yourself. \

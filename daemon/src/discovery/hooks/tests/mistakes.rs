@@ -32,7 +32,13 @@ fn a_list_that_is_none() {
         own(
             "{\"version\":1,\"hooks\":{\n\"agentStop\":[{\"bash\":\"a\"}],\n\"preToolUse\":{\"bash\":\"x\"}}}"
         ),
-        "! f, line 3: `preToolUse` has to be a list of hooks"
+        "2: agentStop bash `a`\n! f, line 3: `preToolUse` has to be a list of hooks and is not used"
+    );
+    assert_eq!(
+        own(
+            "{\"hooks\":{\"$comment\":\"ours\",\"agentStop\":null,\n\"preToolUse\":[{\"bash\":\"x\"}]}}"
+        ),
+        "2: preToolUse bash `x`\n! f, line 1: `$comment` is no kind of hook"
     );
     assert_eq!(
         own("{\"version\":1,\"hooks\":[]}"),
