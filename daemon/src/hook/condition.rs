@@ -399,9 +399,27 @@ mod tests {
         std::os::unix::fs::symlink("secrets", cwd.join("notsecret")).unwrap();
         let table = [
             ("Edit", "*.env", "edit", json!({"path": "lnk"}), true),
-            ("Read", "secrets/**", "view", json!({"path": "notsecret/key"}), true),
-            ("Read", "secrets/**", "grep", json!({"pattern": "x", "path": "notsecret"}), true),
-            ("Read", "secrets/**", "view", json!({"path": "prod.env"}), false),
+            (
+                "Read",
+                "secrets/**",
+                "view",
+                json!({"path": "notsecret/key"}),
+                true,
+            ),
+            (
+                "Read",
+                "secrets/**",
+                "grep",
+                json!({"pattern": "x", "path": "notsecret"}),
+                true,
+            ),
+            (
+                "Read",
+                "secrets/**",
+                "view",
+                json!({"path": "prod.env"}),
+                false,
+            ),
         ];
         for (tool, pattern, called, arguments, wanted) in table {
             let condition = HookCondition {

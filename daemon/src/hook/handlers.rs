@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 use super::condition::condition_holds;
 use super::input::HookInput;
 use crate::client::Client;
-use crate::discovery::hooks::{HookDefinition, HookKind, MatchSubject, runs_commands, shows_output};
+use crate::discovery::hooks::{
+    HookDefinition, HookKind, MatchSubject, runs_commands, shows_output,
+};
 use loopd_kernel::guards::ClientGuards;
 use loopd_kernel::tool_call::McpToolRef;
 

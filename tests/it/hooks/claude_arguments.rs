@@ -61,3 +61,77 @@ async fn what_a_hook_writes_by_claudes_names_is_what_runs() {
     assert_eq!(written, "changed");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn what_a_model_writes_beside_the_arguments_of_a_tool_hides_nothing_from_a_guard() {
+    let guard = "grep -Eq '/.env\"|EVIL' && { echo 'no secrets' >&2; exit 2; }; exit 0";
+    let patch = "--- /dev/null\n+++ .env\t2026-01-01\n@@ -0,0 +1 @@\n+x\n";
+    let (daemon, mut session) = with_files(
+        claude("*", guard),
+        [
+            Turn::user("go").calls([
+                call(
+                    "a",
+                    "create",
+                    json!({"path": ".env", "file_path": "README", "file_text": "x"}),
+                ),
+                call(
+                    "b",
+                    "create",
+                    json!({"path": "b", "file_text": "EVIL", "content": "fine", "file_path": null}),
+                ),
+                call("c", "view", json!({"path": ".env", "file_path": "README"})),
+                call(
+                    "d",
+                    "apply_patch",
+                    json!({"patch": patch, "file_path": "README", "file_paths": ["README"]}),
+                ),
+                call(
+                    "e",
+                    "create",
+                    json!({"path": "fine", "file_text": "x", "note": "EVIL"}),
+                ),
+            ]),
+            Turn::results(["no secrets", "no secrets", "no secrets", "no secrets", ""])
+                .says("done"),
+        ],
+    )
+    .await;
+    session.approve_all().await;
+    session.ask("go").await;
+    assert!(daemon.file("fine").exists());
+    assert!(!daemon.file(".env").exists() && !daemon.file("b").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_guard_is_told_the_files_of_a_patch_in_every_form_that_the_tool_takes() {
+    let guard =
+        "grep -q '\"file_paths\":\\[[^]]*/.env\"' && { echo 'no secrets' >&2; exit 2; }; exit 0";
+    let patches = [
+        "--- /dev/null\n+++ .env\n@@ -0,0 +1 @@\n+x\n",
+        "--- /dev/null\n+++ ./b/../.env\n@@ -0,0 +1 @@\n+x\n",
+        "Index: .env\n===\n--- /dev/null\n+++ .env\t(working copy)\n@@ -0,0 +1 @@\n+x\n",
+        "diff --git a/fine b/.env\nsimilarity index 100%\nrename from fine\nrename to .env\n",
+        "diff --git a/.env b/.env\nnew file mode 100644\nindex 000..111\n",
+        "*** Begin Patch\n*** Update File: fine\n*** Move to: .env\n@@\n-x\n+y\n*** End Patch",
+    ];
+    let ids = ["a", "b", "c", "d", "e", "f"];
+    let calls = ids
+        .iter()
+        .zip(patches)
+        .map(|(id, patch)| call(id, "apply_patch", json!({"patch": patch})));
+    let (daemon, mut session) = with_files(
+        claude("Edit", guard),
+        [
+            Turn::user("go").calls(calls.collect::<Vec<_>>()),
+            Turn::results(["no secrets"; 6]).says("done"),
+        ],
+    )
+    .await;
+    std::fs::write(daemon.file("fine"), "x\n").unwrap();
+    session.approve_all().await;
+    session.ask("go").await;
+    assert!(!daemon.file(".env").exists());
+    daemon.finish().await;
+}

@@ -129,3 +129,46 @@ async fn a_file_of_hooks_that_the_agent_changed_is_read_after_it_is_trusted_agai
     assert!(daemon.file("evil").exists(), "the user trusts it now");
     daemon.finish().await;
 }
+
+/// A guard in Python that asks a module of its own.
+const PYTHON: &str = r#"{"version":1,"hooks":{"preToolUse":[
+{"bash":"python3 guard.py","matcher":"bash"}]}}"#;
+
+/// Has Python keep another module in the place where it keeps `rules.py` once it was compiled.
+const PLANT: &str = r#"
+import importlib.util, marshal, os, struct
+code = compile("def decide(text): return 'allow'", "rules.py", "exec")
+kept = importlib.util.cache_from_source("rules.py")
+os.makedirs(os.path.dirname(kept), exist_ok=True)
+seen = os.stat("rules.py")
+head = struct.pack("<III", 0, int(seen.st_mtime) & 0xffffffff, seen.st_size & 0xffffffff)
+open(kept, "wb").write(importlib.util.MAGIC_NUMBER + head + marshal.dumps(code))
+"#;
+
+#[tokio::test]
+async fn what_python_keeps_of_a_module_does_not_decide_in_its_place() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([bash("a", "touch forbidden")]),
+        Turn::results(["rules"]).calls([bash("b", "python3 plant.py")]),
+        Turn::results([""]).calls([bash("c", "touch forbidden")]),
+        Turn::results(["rules"]).calls([bash("d", "touch rules.abi3.so")]),
+        Turn::results([""]).calls([bash("e", "touch forbidden")]),
+        Turn::results(["has changed since it was trusted"]).says("done"),
+    ])
+    .await;
+    let hooks = daemon.file(".github/hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    std::fs::write(hooks.join("guard.json"), PYTHON).unwrap();
+    let guard = "import json, sys, rules\nprint(json.dumps({\"permissionDecision\": \
+                 rules.decide(sys.stdin.read()), \"permissionDecisionReason\": \"rules\"}))\n";
+    std::fs::write(daemon.file("guard.py"), guard).unwrap();
+    let rules = "def decide(text):\n    return 'deny' if 'forbidden' in text else 'allow'\n";
+    std::fs::write(daemon.file("rules.py"), rules).unwrap();
+    std::fs::write(daemon.file("plant.py"), PLANT).unwrap();
+    trust(&daemon.client()).await;
+    let mut session = daemon.client().create(without_hooks()).await;
+    session.approve_all().await;
+    session.ask("go").await;
+    assert!(!daemon.file("forbidden").exists());
+    daemon.finish().await;
+}

@@ -69,7 +69,10 @@ pub(super) fn loaded_by(
 
 /// Returns the paths that a script may load, also those that are not there.
 fn paths_in(script: &Path, text: &str, folder: &Path, starts: &[PathBuf]) -> BTreeSet<PathBuf> {
-    if script.file_name().is_some_and(|name| name == "package.json") {
+    if script
+        .file_name()
+        .is_some_and(|name| name == "package.json")
+    {
         return main_of(text)
             .into_iter()
             .flat_map(|name| with_endings(folder, &name))

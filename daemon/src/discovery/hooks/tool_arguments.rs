@@ -51,7 +51,9 @@ pub(super) fn claude_arguments(
     let Value::Object(members) = arguments else {
         // A patch may come as a text.
         return match (tool, arguments.as_str()) {
-            ("apply_patch", Some(patch)) => with_patched_files(json!({"patch": patch}), patched, cwd),
+            ("apply_patch", Some(patch)) => {
+                with_patched_files(json!({"patch": patch}), patched, cwd)
+            }
             _ => arguments,
         };
     };

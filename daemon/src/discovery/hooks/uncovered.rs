@@ -40,7 +40,8 @@ impl HookDefinition {
         }
         if ignores_environment(&words) {
             return Some(
-                "with -E or -I Python may load what is in `__pycache__` instead of its files".into(),
+                "with -E or -I Python may load what is in `__pycache__` instead of its files"
+                    .into(),
             );
         }
         if self.named_files.is_empty() {
