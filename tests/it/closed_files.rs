@@ -296,6 +296,7 @@ async fn a_rule_that_would_match_nothing_is_refused_by_name() {
         ("url", "https://example.com/*", "`*`"),
         ("mcp", "github/*", "pattern"),
         ("custom-tool", "a b", "blank"),
+        ("custom-tool", "bash", "is a built-in tool"),
     ] {
         let rule = json!([{"kind": kind, "argument": argument}]);
         let deny = json!({"scope": "session", "loopdDeny": rule});

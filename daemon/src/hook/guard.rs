@@ -111,7 +111,9 @@ impl HookContext {
                 continue;
             }
             let read = match &outcome.result {
-                Ok(output) => read_guard(input.kind, output).map_err(HookFailure::Failed),
+                Ok(output) => read_guard(input.kind, output)
+                    .and_then(|answer| self.with_known_arguments(answer, input))
+                    .map_err(HookFailure::Failed),
                 Err(failure) => Err(failure.clone()),
             };
             let answer = match read {
@@ -132,6 +134,19 @@ impl HookContext {
             return Err(GuardIsAbsent { missing });
         }
         Ok(self.meet(answers))
+    }
+
+    /// Refuses changed arguments that would change nothing.
+    fn with_known_arguments(
+        &self,
+        answer: GuardAnswer,
+        input: &HookInput,
+    ) -> Result<GuardAnswer, String> {
+        let changed = answer.arguments.as_ref();
+        match changed.and_then(|changed| input.not_read(changed, self)) {
+            Some(cause) => Err(cause),
+            None => Ok(answer),
+        }
     }
 
     /// Combines what guards said.

@@ -1,8 +1,10 @@
 //! What a hook is told: one event in the two forms of payloads.
 
 use loopd_proto::time::Timestamp;
+use loopd_proto::visible::visible;
 use serde_json::{Map, Value, json};
 
+use super::answer::cut;
 use super::context::HookContext;
 use crate::discovery::hooks::{HookKind, MatchSubject, PayloadForm, TYPING_TOOL};
 use crate::discovery::hooks::{claude_mcp_name, claude_payload, patch_text, typed_command};
@@ -212,6 +214,21 @@ impl HookInput {
                 && self.kind != HookKind::PreMcpToolCall
                 && !context.replaced.iter().any(|it| it == tool)
         })
+    }
+
+    /// Says which of the arguments that a hook wants the tool does not have.
+    pub(super) fn not_read(&self, arguments: &Value, context: &HookContext) -> Option<String> {
+        let tool = self.built_in(context)?;
+        let catalog = &context.services.catalog;
+        let names = catalog.not_read(tool, arguments.as_object()?);
+        if names.is_empty() {
+            return None;
+        }
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        Some(format!(
+            "it sets arguments that {tool} does not have: {}",
+            cut(&visible(&names.join(", ")))
+        ))
     }
 
     fn native(&self, context: &HookContext, now: Timestamp) -> Map<String, Value> {

@@ -83,10 +83,23 @@ impl Catalog {
 
     /// Takes the arguments out of a call that the tool does not read.
     pub fn keep_what_is_read(&self, tool: &str, arguments: &mut Map<String, Value>) {
-        let read = self.arguments.get_or_init(|| self.argument_names());
-        if let Some(read) = read.get(tool) {
+        if let Some(read) = self.arguments_of(tool) {
             arguments.retain(|name, _| read.contains(name));
         }
+    }
+
+    /// Returns the names of the arguments of a call that the tool does not read.
+    pub fn not_read<'a>(&self, tool: &str, arguments: &'a Map<String, Value>) -> Vec<&'a str> {
+        let Some(read) = self.arguments_of(tool) else {
+            return Vec::new();
+        };
+        let names = arguments.keys().map(String::as_str);
+        names.filter(|name| !read.contains(*name)).collect()
+    }
+
+    fn arguments_of(&self, tool: &str) -> Option<&HashSet<String>> {
+        let read = self.arguments.get_or_init(|| self.argument_names());
+        read.get(tool)
     }
 
     fn argument_names(&self) -> HashMap<String, HashSet<String>> {

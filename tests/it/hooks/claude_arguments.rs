@@ -135,3 +135,39 @@ async fn a_guard_is_told_the_files_of_a_patch_in_every_form_that_the_tool_takes(
     assert!(!daemon.file(".env").exists());
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn changed_arguments_that_the_tool_does_not_have_are_refused_by_name() {
+    let change = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse",
+        "updatedInput":{"command":"echo ran > here","timeout":5000}}}'"#;
+    let (daemon, mut session) = with_files(
+        claude("Bash", change),
+        [
+            Turn::user("go").calls([call("a", "bash", json!({"command": "echo ran > here"}))]),
+            Turn::results(["it sets arguments that bash does not have: `timeout`"]).says("done"),
+        ],
+    )
+    .await;
+    session.approve_all().await;
+    session.ask("go").await;
+    assert!(!daemon.file("here").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn the_lines_that_a_hook_wants_by_claudes_names_are_shown() {
+    let change = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse",
+        "updatedInput":{"file_path":"lines","offset":2,"limit":1}}}'"#;
+    let (daemon, mut session) = with_files(
+        claude("Read", change),
+        [
+            Turn::user("go").calls([call("a", "view", json!({"path": "lines"}))]),
+            Turn::results(["2. two"]).says("done"),
+        ],
+    )
+    .await;
+    std::fs::write(daemon.file("lines"), "one\ntwo\nthree\n").unwrap();
+    session.approve_all().await;
+    session.ask("go").await;
+    daemon.finish().await;
+}

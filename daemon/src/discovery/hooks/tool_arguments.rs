@@ -78,10 +78,33 @@ pub fn own_arguments(tool: &str, mut members: Map<String, Value>) -> Map<String,
         members.remove("file_path");
         members.remove("file_paths");
     }
+    if tool == "view" {
+        take_lines(&mut members);
+    }
     renamed(members, |name| {
         let mut names = names(tool).iter();
         names.find(|(_, other)| *other == name).map(|(own, _)| *own)
     })
+}
+
+/// Makes a range of the first line and the number of lines that Claude's format has. What is no number
+/// stays, so that it is told.
+fn take_lines(members: &mut Map<String, Value>) {
+    let number = |name| match members.get(name) {
+        None => Ok(None),
+        Some(value) => value.as_i64().map(Some).ok_or(()),
+    };
+    let range = match (number("offset"), number("limit")) {
+        (Ok(None), Ok(None)) | (Err(()), _) | (_, Err(())) => return,
+        (Ok(first), Ok(limit)) => {
+            let first = first.unwrap_or(1).max(1);
+            let last = limit.map_or(-1, |limit| first.saturating_add(limit.max(1) - 1));
+            json!([first, last])
+        }
+    };
+    members.remove("offset");
+    members.remove("limit");
+    members.insert("view_range".to_owned(), range);
 }
 
 /// Returns what arguments of the tool that types into a shell type, as a command.
@@ -149,6 +172,22 @@ fn absolute(path: &str, cwd: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_the_format_become_a_range() {
+        let table = [
+            (json!({"offset": 10, "limit": 5}), json!({"view_range": [10, 14]})),
+            (json!({"offset": 10}), json!({"view_range": [10, -1]})),
+            (json!({"limit": 5}), json!({"view_range": [1, 5]})),
+            (json!({"offset": "x", "limit": 5}), json!({"offset": "x", "limit": 5})),
+        ];
+        for (theirs, ours) in table {
+            let Value::Object(members) = theirs else {
+                panic!("a table of objects");
+            };
+            assert_eq!(Value::Object(own_arguments("view", members)), ours);
+        }
+    }
 
     #[test]
     fn arguments_have_the_names_of_the_format_and_come_back() {

@@ -16,6 +16,7 @@ use crate::front::rpc::limit;
 use crate::session::SessionHandle;
 use loopd_kernel::command::{Command, PermissionChange, PermissionsPatch, RuleRemoval, RuleSet};
 use loopd_kernel::policy::odd_rule::{OddRule, oddity};
+use loopd_kernel::policy::tool_list::BUILT_IN;
 use loopd_kernel::policy::{check_denied, check_kind, managed};
 
 /// Changes the permissions of a session; the session decides whether the change is allowed.
@@ -143,9 +144,17 @@ async fn exists(context: &Context, session: &SessionHandle, path: &str) -> Resul
     Ok(tokio::fs::symlink_metadata(path).await.is_ok())
 }
 
-/// Refuses deny rules about commands that cannot be understood.
-fn check_commands(member: &str, rules: &[PermissionRule]) -> Result<(), RpcError> {
+/// Refuses deny rules that would deny nothing: those about commands that cannot be understood, and those that
+/// name a built-in tool as one of an app.
+fn check_denials(member: &str, rules: &[PermissionRule]) -> Result<(), RpcError> {
     for rule in rules {
+        let tool = rule.argument.as_deref().unwrap_or_default();
+        if rule.kind == "custom-tool" && BUILT_IN.contains(&tool) {
+            return Err(RpcError::InvalidParams(format!(
+                "{member}: the rule custom-tool({tool}) denies nothing, because {tool} is a built-in tool; deny \
+                 what it does (`shell`, `write`, `read`, `url`), or leave it out with `excludedTools`"
+            )));
+        }
         check_denied(rule).map_err(|error| {
             let argument = rule.argument.as_deref().unwrap_or_default();
             RpcError::InvalidParams(format!(
@@ -166,7 +175,7 @@ pub(super) async fn configure(
     if let Some(rules) = &mut params.rules {
         check(&context, &session, "rules.denied", &mut rules.denied).await?;
         check(&context, &session, "rules.approved", &mut rules.approved).await?;
-        check_commands("rules.denied", &rules.denied)?;
+        check_denials("rules.denied", &rules.denied)?;
         let denied = std::mem::take(&mut rules.denied);
         rules.denied = placed(&context, &session, "rules.denied", denied).await?;
         let approved = std::mem::take(&mut rules.approved);
@@ -222,7 +231,7 @@ pub(super) async fn modify_rules(
     let mut params = params;
     check(&context, &session, "add", &mut params.add).await?;
     check(&context, &session, "loopdDeny", &mut params.deny).await?;
-    check_commands("loopdDeny", &params.deny)?;
+    check_denials("loopdDeny", &params.deny)?;
     // What is denied comes first, so that nothing runs in between.
     let deny = placed(&context, &session, "loopdDeny", params.deny).await?;
     if !deny.is_empty() {
