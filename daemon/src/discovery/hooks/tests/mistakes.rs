@@ -38,7 +38,7 @@ fn a_list_that_is_none() {
         own(
             "{\"hooks\":{\"$comment\":\"ours\",\"agentStop\":null,\n\"preToolUse\":[{\"bash\":\"x\"}]}}"
         ),
-        "2: preToolUse bash `x`\n! f, line 1: `$comment` is no kind of hook"
+        "2: preToolUse bash `x`\n! f, line 1: `$comment` is no kind of hook; did you mean `PreCompact`?"
     );
     assert_eq!(
         own("{\"version\":1,\"hooks\":[]}"),
