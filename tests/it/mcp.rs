@@ -12,7 +12,7 @@ mod pushed;
 mod questions;
 mod sampling;
 mod shared;
-mod tasks;
+pub(crate) mod tasks;
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ use loopd_tests::Session;
 use serde_json::{Value, json};
 
 /// Returns the test server.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("it/mcp/server.py")
 }
 

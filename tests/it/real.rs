@@ -11,6 +11,7 @@ mod emptied_home;
 mod full_disk;
 mod hooks;
 mod interrupted;
+mod mcp_servers;
 mod memory;
 mod overwritten;
 mod private_home;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loopd_proto::visible::visible;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, ErrorData, InputRequest,
     InputRequests, JsonObject, RequestMetaObject, ServerPeerInfo,
@@ -31,6 +32,8 @@ use crate::tools::TaskSupport;
 
 /// How often a server may ask for more input before it answers a call.
 pub(crate) const MOST_ROUNDS: usize = 10;
+/// The longest text about the use of a server.
+const LONGEST_INSTRUCTIONS: usize = 8_000;
 /// How many things it may ask for at once.
 const MOST_ASKED: usize = 16;
 /// How long telling a server that a request is cancelled may take.
@@ -126,7 +129,9 @@ impl Connection {
 
     /// Returns what the server told models about its use.
     pub(crate) fn instructions(&self) -> Option<String> {
-        self.info()?.instructions.clone()
+        let info = self.info()?;
+        let said = info.instructions.as_deref()?;
+        Some(visible(said).chars().take(LONGEST_INSTRUCTIONS).collect())
     }
 
     /// Returns whether the connection has ended.

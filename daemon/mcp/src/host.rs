@@ -171,6 +171,27 @@ impl Host {
         tokio::time::timeout(limit, known).await.ok();
     }
 
+    /// Notes the servers whose tools did not come while they were waited for, so that no other session
+    /// waits for them, too.
+    pub async fn note_slow(&self) {
+        let slow = self.servers().into_iter().filter(|server| server.is_new());
+        let slow: Vec<_> = slow.map(|server| server.config()).collect();
+        let slow: Vec<_> = slow.iter().filter(|it| it.keeps_tools).collect();
+        let slow: Vec<_> = slow.iter().map(|config| config.fingerprint()).collect();
+        if slow.is_empty() {
+            return;
+        }
+        let cache = self.cache.clone();
+        let noted = tokio::task::spawn_blocking(move || {
+            for of in &slow {
+                cache.note_failure(of);
+            }
+        });
+        if let Err(error) = noted.await {
+            tracing::error!(%error, "slow servers could not be noted");
+        }
+    }
+
     /// Ends all servers; nothing of them is left when this resolves.
     pub async fn close(&self) {
         let servers = std::mem::take(&mut *self.servers.write());

@@ -53,6 +53,17 @@ impl ServerLog {
         self.add(&format!("[stdout] {}", String::from_utf8_lossy(line)));
     }
 
+    /// Counts a message that could not be read, and says why.
+    pub(crate) fn add_unreadable(&self, line: &[u8], why: &dyn std::fmt::Display) {
+        if line.starts_with(b"{\"jsonrpc\"") {
+            self.add(&format!(
+                "a message of {} bytes could not be read: {why}",
+                line.len()
+            ));
+        }
+        self.add_noise(line);
+    }
+
     /// Returns how many lines of standard output were no messages.
     pub fn noise(&self) -> u64 {
         self.0.lock().noise

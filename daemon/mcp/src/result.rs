@@ -3,6 +3,8 @@
 use loopd_proto::visible::visible;
 use serde_json::Value;
 
+use crate::connection::CallError;
+
 /// The most bytes of binary data of one result; what is beyond is only named.
 const MOST_BINARY: usize = 8 * 1024 * 1024;
 /// The most parts of one result.
@@ -33,14 +35,20 @@ pub struct Binary {
 }
 
 impl CallResult {
-    /// Reads the result of `tools/call`. A part that is not understood is shown as it is.
-    pub(crate) fn read(result: &Value) -> Self {
+    /// Reads the result of `tools/call`. A part that is not understood is shown as it is; a result without
+    /// any is none.
+    pub(crate) fn read(result: &Value) -> Result<Self, CallError> {
+        let is_fine = [None, Some(&Value::Null), Some(&Value::Bool(false))];
         let mut read = Self {
-            is_error: result.get("isError").and_then(Value::as_bool) == Some(true),
+            is_error: !is_fine.contains(&result.get("isError")),
             structured: result.get("structuredContent").cloned(),
             ..Self::default()
         };
         let parts = result.get("content").and_then(Value::as_array);
+        if parts.is_none() && read.structured.is_none() {
+            let why = "the result has neither `content` nor `structuredContent`";
+            return Err(CallError::Unreadable(why.to_owned()));
+        }
         let mut parts = parts.into_iter().flatten();
         let mut texts: Vec<String> = Vec::new();
         for part in parts.by_ref().take(MOST_PARTS) {
@@ -58,7 +66,7 @@ impl CallResult {
             read.text = structured.to_string();
         }
         read.text = visible(&read.text).into_owned();
-        read
+        Ok(read)
     }
 
     pub(crate) fn of_text(text: String) -> Self {
@@ -145,7 +153,11 @@ impl CallResult {
 }
 
 #[cfg(test)]
-#[expect(clippy::indexing_slicing, reason = "a failed step fails the test")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a failed step fails the test"
+)]
 mod tests {
     use serde_json::json;
 
@@ -163,7 +175,8 @@ mod tests {
                 {"type": "later", "x": 1},
             ],
             "structuredContent": {"a": 1},
-        }));
+        }))
+        .unwrap();
         assert_eq!(
             result.text,
             "one\ntwo\n[binary data: a://c]\n[resource d <a://d>: more]\n{\"type\":\"later\",\"x\":1}"
@@ -177,7 +190,7 @@ mod tests {
 
     #[test]
     fn data_stands_for_a_text_that_is_missing() {
-        let result = CallResult::read(&json!({"structuredContent": [1], "isError": true}));
+        let result = CallResult::read(&json!({"structuredContent": [1], "isError": true})).unwrap();
         assert_eq!(result.text, "[1]");
         assert!(result.is_error);
     }
@@ -188,8 +201,23 @@ mod tests {
         let result = CallResult::read(&json!({"content": [
             {"type": "image", "data": large, "mimeType": "image/png"},
             {"type": "image", "data": "AAAA", "mimeType": "image/png"},
-        ]}));
+        ]}))
+        .unwrap();
         assert_eq!(result.binaries.len(), 1);
         assert_eq!(result.text, "[image/png: 4 bytes of data are left out]");
+    }
+
+    #[test]
+    fn what_is_no_result_is_not_read_as_success() {
+        for result in [
+            json!(null),
+            json!("ok"),
+            json!({}),
+            json!({"content": "text"}),
+        ] {
+            assert!(CallResult::read(&result).is_err(), "{result}");
+        }
+        let odd = CallResult::read(&json!({"content": [], "isError": "yes"}));
+        assert!(odd.unwrap().is_error);
     }
 }

@@ -154,11 +154,13 @@ impl Transport<RoleClient> for StdioTransport {
                 None
             } else {
                 self.tap.received(line);
-                let parsed = serde_json::from_slice(line);
-                if parsed.is_err() {
-                    self.log.add_noise(line);
+                match serde_json::from_slice(line) {
+                    Ok(message) => Some(message),
+                    Err(error) => {
+                        self.log.add_unreadable(line, &error);
+                        None
+                    }
                 }
-                parsed.ok()
             };
             self.line.clear();
             self.line.shrink_to(KEPT_CAPACITY);

@@ -117,7 +117,7 @@ impl Connection {
                 (task, McpTaskDialect::Requested)
             }
             _ if kind == Some("task") => (result, McpTaskDialect::Extension),
-            _ => return Ok(Called::Result(CallResult::read(result))),
+            _ => return Ok(Called::Result(CallResult::read(result)?)),
         };
         let Some(id) = task.get("taskId").and_then(Value::as_str) else {
             let why = "it began a task and did not say its name".to_owned();
@@ -147,7 +147,7 @@ impl Connection {
     async fn task_result(&self, id: &str) -> Result<CallResult, CallError> {
         let params = json!({"taskId": id});
         let result = self.request_by_name("tasks/result", params, LONGEST_CALL);
-        Ok(CallResult::read(&result.await?))
+        CallResult::read(&result.await?)
     }
 
     /// Answers what a task of the newer dialect asks.
@@ -208,7 +208,7 @@ impl Connection {
                 }
                 ("completed", McpTaskDialect::Extension) => {
                     let result = state.all.get("result").cloned().unwrap_or_default();
-                    return Ok(CallResult::read(&result));
+                    return CallResult::read(&result);
                 }
                 ("failed", McpTaskDialect::Extension) => return Err(failure(&state)),
                 ("input_required", McpTaskDialect::Extension) => {

@@ -98,7 +98,7 @@ fn read_tool(tool: &Value) -> Result<ServerTool, String> {
     let text = |at: &str| tool.pointer(at).and_then(Value::as_str);
     let name = text("/name").filter(|name| !name.is_empty());
     let name = name.ok_or("a tool without a name is left out")?;
-    if name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+    if name.len() > LONGEST_NAME || visible(name) != name {
         return Err("a tool whose name is too long or not plain is left out".to_owned());
     }
     let schema = match tool.get("inputSchema") {

@@ -252,6 +252,7 @@ impl McpCell {
             () = self.0.go_on.notified() => {}
         }
         self.0.waits.store(false, Ordering::Release);
+        host.note_slow().await;
     }
 
     /// Lets a turn that waits for servers go on; returns whether there was one.

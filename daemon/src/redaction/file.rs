@@ -17,6 +17,11 @@ impl FileMasks {
     pub fn set(&self, redaction: Redaction) {
         *self.0.lock() = redaction;
     }
+
+    /// Returns the secrets of the moment.
+    pub fn get(&self) -> Redaction {
+        self.0.lock().clone()
+    }
 }
 
 impl OutputFilters for FileMasks {

@@ -33,6 +33,7 @@ use super::{Message, SessionError, SessionHandle};
 use crate::client::ClientId;
 use crate::launch::looks_secret;
 use crate::mcp::McpCell;
+use crate::redaction::file::FileMasks;
 use crate::services::Services;
 use crate::tool::mcp::{AtClose, McpTasks, McpTasksSetup, McpTool};
 use loopd_kernel::policy::grant::Grant;
@@ -218,6 +219,7 @@ impl SessionMcp {
         id: &SessionId,
         services: &Arc<Services>,
         mailbox: &mpsc::Sender<Message>,
+        masks: &FileMasks,
     ) -> Self {
         Self {
             cell: McpCell::default(),
@@ -225,6 +227,7 @@ impl SessionMcp {
                 log: super::shells::log(mailbox),
                 keep_alive: services.keep_alive.clone(),
                 scratch: services.scratch_folder(id),
+                masks: masks.clone(),
                 patience: services.config.mcp.task_wait(),
             }),
             port: Arc::new(SessionPort::new(
@@ -300,6 +303,7 @@ impl Actor {
         if left.is_empty() || self.subagents.is_child() {
             return;
         }
+        self.file_masks.set(self.redaction());
         let (lookup, tasks) = (self.mcp_lookup(), self.mcp.tasks.clone());
         let (cell, reporter) = (self.mcp.cell.clone(), self.reporter());
         self.running.spawn(async move {

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::tasks::{AtClose, McpTasks, McpTasksSetup};
 use self::tasks::{BackgroundTask, Following, MOST_NOTES};
+use super::large_output::{self, OutputLimits};
 use super::source::{ResolvedTool, ToolSource};
 use super::{AssessContext, DynTool, Need, Outcome, Partial, ToolContext};
 use loopd_kernel::model::{CountedOnce, ToolSpec};
@@ -81,8 +82,19 @@ impl McpTool {
         }
     }
 
-    /// Calls the tool.
+    /// Calls the tool. A long result goes to a file, which must not hold secrets either.
     pub async fn call(&self, arguments: Value, context: &ToolContext) -> Outcome {
+        let mut outcome = self.run_call(arguments, context).await;
+        let AssessContext {
+            redaction, scratch, ..
+        } = &context.assess;
+        redaction.clean_in_place(&mut outcome.text);
+        let text = std::mem::take(&mut outcome.text);
+        outcome.text = large_output::bound(text, scratch, OutputLimits::default()).await;
+        outcome
+    }
+
+    async fn run_call(&self, arguments: Value, context: &ToolContext) -> Outcome {
         let arguments = match arguments {
             Value::Object(arguments) => arguments,
             Value::Null => Map::new(),

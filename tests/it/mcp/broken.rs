@@ -1,7 +1,5 @@
 //! Servers that misbehave: none of them holds up a session or another server.
 
-use std::time::{Duration, Instant};
-
 use loopd_tests::{Daemon, Script, Turn, call};
 use serde_json::{Value, json};
 
@@ -31,10 +29,9 @@ async fn four_broken_servers_of_five_hold_up_nobody_and_leave_nothing_behind() {
         (name.to_owned(), server(kind, &["--mark", &mark_text]))
     });
     let servers: serde_json::Map<String, Value> = servers.into_iter().collect();
-    let started = Instant::now();
     let mut session = daemon.client().create(json!({"mcpServers": servers})).await;
-    let took = started.elapsed();
-    assert!(took < Duration::from_millis(200), "create took {took:?}");
+    // The session is there before any of them has begun to start.
+    assert_eq!(noted(&mark), "");
     session.approve_all().await;
     session.ask("go").await;
     until(&mut session, "dies", "failed").await;

@@ -49,6 +49,34 @@ async fn the_tools_of_last_time_are_offered_before_the_server_is_there() {
 }
 
 #[tokio::test]
+async fn a_server_that_did_not_come_in_time_is_waited_for_once() {
+    let script = Script::play([
+        Turn::user("first").says("ok"),
+        Turn::user("second").says("ok"),
+    ])
+    .await;
+    // Nothing in this test lasts so long.
+    let daemon = Daemon::builder()
+        .script(script)
+        .config("[mcp]\nfirst_wait = 60.0\n")
+        .start()
+        .await;
+    let config = json!({"mcpServers": {"box": server("silent", &[])}});
+    let mut session = daemon.client().create(config.clone()).await;
+    session.send("first").await;
+    session.next("session.mcp_servers_loaded").await;
+    let method = "session.mcp.moveLoadingToBackground";
+    while session.call(method, json!({})).await["movedToBackground"] == false {
+        tokio::task::yield_now().await;
+    }
+    session.next("session.idle").await;
+    let mut session = daemon.client().create(config).await;
+    session.ask("second").await;
+    assert_eq!(listed(&session, "box").await["status"], "pending");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn a_server_that_nobody_uses_is_ended_and_starts_again_when_it_is_called() {
     let script = Script::play([
         Turn::user("go").calls([call("c", "box-echo", json!({"text": "again"}))]),

@@ -149,6 +149,21 @@ async fn what_a_server_logs_is_in_its_log() {
 }
 
 #[tokio::test]
+async fn resources_that_change_are_told() {
+    let daemon = Daemon::playing([
+        Turn::user("go").calls([call("c", "box-change_resources", json!({}))]),
+        Turn::results(["changed"]).says("ok"),
+    ])
+    .await;
+    let mut session = session(&daemon, false).await;
+    session.send("go").await;
+    let changed = session.next("mcp.resources.list_changed").await;
+    assert_eq!(changed["data"], json!({"serverName": "box"}));
+    session.next("session.idle").await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn prompts_of_all_pages_are_there() {
     let daemon = Daemon::playing([]).await;
     let options = json!({"mcpServers": {"box": server("pages", &[])}});

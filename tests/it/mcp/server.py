@@ -125,6 +125,8 @@ def run_task(task):
             progress = {"progressToken": task["token"], "progress": step + 1, "total": args.get("steps", 3),
                         "message": "counting"}
             send({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
+    while args.get("until") and not os.path.exists(args["until"]):
+        time.sleep(0.01)
     if args.get("ask"):
         task["status"] = "input_required"
         task["answered"] = threading.Event()
@@ -200,6 +202,9 @@ def call(id, params):
             send({"jsonrpc": "2.0", "method": "notifications/claude/channel",
                   "params": {"content": content, "meta": {"room": "7"}}})
         return text("pushed")
+    if name == "change_resources":
+        send({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})
+        return text("changed")
     if name == "log":
         send({"jsonrpc": "2.0", "method": "notifications/message",
               "params": {"level": "warning", "logger": "x", "data": args.get("text", "careful")}})
@@ -266,7 +271,7 @@ TOOLS = [
     tool("fail"), tool("slow", {"ms": {"type": "number"}, "steps": {"type": "number"}}), tool("crash"),
     tool("ask"), tool("visit"), tool("sample", {"text": {"type": "string"}}), tool("roots"),
     tool("grow", {"times": {"type": "number"}}), tool("fork"), tool("secret"), tool("close"), tool("push"),
-    tool("log"), tool("ask_often", {"times": {"type": "number"}}), tool("ask_long"),
+    tool("log"), tool("change_resources"), tool("ask_often", {"times": {"type": "number"}}), tool("ask_long"),
 ]
 TASKS = {}
 TASK_ARGS = {"steps": {"type": "number"}, "ms": {"type": "number"}, "says": {"type": "string"}}

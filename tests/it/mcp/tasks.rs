@@ -224,7 +224,7 @@ async fn a_task_may_ask_a_person() {
 }
 
 /// A server over HTTP, which outlives the daemon.
-async fn web_server() -> (tokio::process::Child, Value) {
+pub(crate) async fn web_server() -> (tokio::process::Child, Value) {
     let mut child = tokio::process::Command::new("python3")
         .arg(program())
         .args(["tasks", "--http"])

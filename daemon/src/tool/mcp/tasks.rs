@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::super::large_output::{self, OutputLimits};
+use crate::redaction::file::FileMasks;
 use loopd_exec::keep_alive::KeepAlive;
 use loopd_exec::shells::{TaskLog, TaskLogError};
 use loopd_kernel::command::{Command, Refusal, TaskEnd, TaskStart};
@@ -45,6 +46,8 @@ pub struct McpTasksSetup {
     pub keep_alive: KeepAlive,
     /// The folder for long results.
     pub scratch: PathBuf,
+    /// The secrets that these must not hold.
+    pub masks: FileMasks,
     /// How long a call waits for a task before it goes to the background.
     pub patience: Duration,
 }
@@ -298,7 +301,10 @@ impl McpTasks {
             Err(CallError::CancelledByServer) => {
                 TaskEnd::new(TaskOutcome::Cancelled).because("its server cancelled it")
             }
-            Err(error) => TaskEnd::new(TaskOutcome::Failed).because(error.to_string()),
+            Err(error) => {
+                let why = self.bound(error.to_string()).await;
+                TaskEnd::new(TaskOutcome::Failed).because(why)
+            }
         }
     }
 
@@ -310,7 +316,14 @@ impl McpTasks {
             text += &left_out.to_string();
             text += " images or files of this result are left out.]";
         }
-        large_output::bound(text, &self.0.setup.scratch, OutputLimits::default()).await
+        self.bound(text).await
+    }
+
+    /// Writes a long text to a file.
+    async fn bound(&self, mut text: String) -> String {
+        let McpTasksSetup { scratch, masks, .. } = &self.0.setup;
+        masks.get().clean_in_place(&mut text);
+        large_output::bound(text, scratch, OutputLimits::default()).await
     }
 
     /// Returns whether the task is followed here.
