@@ -110,7 +110,7 @@ impl Actor {
         let now = services.clock.now().0;
         let file_masks = FileMasks::default();
         let transcript = Transcript::new(id.clone(), services.session_folder(&id));
-        let mcp = SessionMcp::new(&id, &services, &mailbox);
+        let mcp = SessionMcp::new(&id, &services, &mailbox, &file_masks);
         #[expect(clippy::cast_possible_truncation, reason = "the random half is enough")]
         let epoch = services.clock.id().0 as u64;
         Self {

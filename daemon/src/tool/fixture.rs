@@ -131,6 +131,7 @@ impl Fixture {
                 log: noted.clone(),
                 keep_alive: KeepAlive::default(),
                 scratch: base.join("scratch"),
+                masks: crate::redaction::file::FileMasks::default(),
                 patience: std::time::Duration::ZERO,
             }),
             todos: super::todo::SessionTodos::new(NoTodos),

@@ -79,7 +79,7 @@ async fn a_killed_daemon_leaves_no_server_behind() {
     let alive = lifeline.command();
     let (hold, _) = alive.split_once("; sleep").unwrap();
     let run = format!("{hold}; exec python3 {} stays", program().display());
-    let script = Script::play([]).await;
+    let mut script = Script::play([]).await;
     let (loopd, client) = start(&home, &script).await;
     let config = json!({"command": "sh", "args": ["-c", run]});
     let session = client.create(json!({"mcpServers": {"box": config}})).await;
@@ -87,4 +87,5 @@ async fn a_killed_daemon_leaves_no_server_behind() {
     let server = lifeline.started().await;
     loopd.kill_hard().await;
     server.ended().await;
+    script.finish();
 }
