@@ -182,6 +182,7 @@ pub fn decide(
         }
         Command::StopAnswered(answered) => Ok(hooks::stop_answered(state, answered, env)),
         Command::Assessed(assessed) => Ok(tools::assessed(state, *assessed, env)),
+        Command::CheckGrant(check) => tools::check_grant(state, &check, env),
         Command::AssessAgain(again) => Ok(tools::assess_again(state, *again)),
         Command::ToolFinished {
             turn,

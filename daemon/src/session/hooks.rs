@@ -10,6 +10,7 @@ mod review;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loopd_proto::id::ToolCallId;
@@ -57,6 +58,8 @@ pub(super) struct SessionHooks {
     pub(super) inherited: bool,
     /// Whether the hooks know that the session, or the sub-agent, has begun.
     pub(super) begun: bool,
+    /// Whether hooks are still being looked for, before the prompts that they may be about.
+    pub(super) looking: Arc<AtomicBool>,
     /// Whether the hooks know that the session ends.
     ended: bool,
     /// The hooks that the session does not wait for.
@@ -100,6 +103,7 @@ impl SessionHooks {
             transcript,
             inherited: false,
             begun: false,
+            looking: Arc::default(),
             ended: false,
             asking: HashMap::new(),
             asked: HashMap::new(),
@@ -222,6 +226,22 @@ impl Actor {
             .flatten()
             .filter(|tool| tool.overrides_built_in_tool);
         replacing.map(|tool| tool.name.clone()).collect()
+    }
+
+    /// Returns whether hooks see prompts before a model does, or may do so once they are found.
+    pub(super) fn see_prompts(&self) -> bool {
+        let kinds: &[HookKind] = match &self.state.subagent {
+            Some(_) => &[HookKind::SubagentStart],
+            None => &[
+                HookKind::SessionStart,
+                HookKind::UserPromptSubmitted,
+                HookKind::UserPromptTransformed,
+            ],
+        };
+        let agent = self.state.subagent.as_ref();
+        let subject = agent.map(|own| own.profile.agent_type.as_str());
+        self.hooks.looking.load(Ordering::Relaxed)
+            || kinds.iter().any(|kind| self.has_hooks(*kind, subject))
     }
 
     /// Returns the hooks around prompts, if there are any.

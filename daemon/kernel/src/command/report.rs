@@ -91,6 +91,7 @@ impl Command {
             Self::Create(_)
             | Self::PauseAutopilot(_)
             | Self::Resume(_)
+            | Self::CheckGrant(_)
             | Self::GuardsChanged
             | Self::AdoptAsSubagent(_)
             | Self::Send(_)
