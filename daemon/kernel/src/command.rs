@@ -191,6 +191,8 @@ pub enum Command {
     Recover(Vec<RecoveredOutcome>),
     /// The log is a copy that a client made: close the work that is in flight in its source.
     CloseCopied,
+    /// Gives a copy what narrows the rights of the session that it was copied from.
+    NarrowLike(Box<State>),
     /// The log is a copy of another session's log. This session becomes an agent of that one.
     AdoptAsSubagent(Box<AdoptAsSubagent>),
     Send(Send),

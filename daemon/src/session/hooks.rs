@@ -58,6 +58,8 @@ pub(super) struct SessionHooks {
     pub(super) inherited: bool,
     /// Whether the hooks know that the session, or the sub-agent, has begun.
     pub(super) begun: bool,
+    /// Whether the hooks at the start of the session, or of the sub-agent, have let it begin.
+    let_begin: Arc<AtomicBool>,
     /// Whether hooks are still being looked for, before the prompts that they may be about.
     pub(super) looking: Arc<AtomicBool>,
     /// Whether the hooks know that the session ends.
@@ -103,6 +105,7 @@ impl SessionHooks {
             transcript,
             inherited: false,
             begun: false,
+            let_begin: Arc::default(),
             looking: Arc::default(),
             ended: false,
             asking: HashMap::new(),
@@ -246,7 +249,8 @@ impl Actor {
 
     /// Returns the hooks around prompts, if there are any.
     pub(super) fn prompt_hooks(&mut self, looks: bool) -> Option<PromptHooks> {
-        let is_new = self.state.totals.user_requests == 0;
+        // A message that was kept back has not begun anything.
+        let is_new = self.state.totals.models.is_empty();
         let (start, prompts) = match &self.state.subagent {
             Some(own) => {
                 let name = Some(own.profile.agent_type.as_str());
@@ -262,7 +266,7 @@ impl Actor {
             ),
         };
         // What a lookup finds may be for any of them.
-        let begins = (start || looks) && !self.hooks.begun;
+        let begins = (start || looks) && !self.hooks.let_begin.load(Ordering::Relaxed);
         if !begins && !prompts && !looks {
             return None;
         }
@@ -270,6 +274,7 @@ impl Actor {
         Some(PromptHooks {
             context: self.hook_context(),
             begins: begins.then_some(if is_new { "new" } else { "resume" }),
+            let_begin: self.hooks.let_begin.clone(),
         })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loopd_proto::event::agent::Profile;
@@ -80,6 +81,8 @@ pub struct PromptHooks {
     pub context: HookContext,
     /// How the session begins, if the hooks have not been told.
     pub begins: Option<&'static str>,
+    /// Is set when the hooks at the start have let the session begin; until then they are asked again.
+    pub let_begin: Arc<AtomicBool>,
 }
 
 /// Prepares the messages; changes nothing outside its result.
@@ -202,6 +205,7 @@ async fn hooked_prompts(
             };
             return Err(blocked(kind, why));
         }
+        hooks.let_begin.store(true, Ordering::Relaxed);
         said.add(end);
     }
     if !hooks.is_for_prompts() {

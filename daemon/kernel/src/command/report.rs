@@ -89,6 +89,7 @@ impl Command {
             | Self::Sampled(_)
             | Self::ShellWaits(_) => true,
             Self::Create(_)
+            | Self::NarrowLike(_)
             | Self::PauseAutopilot(_)
             | Self::Resume(_)
             | Self::CheckGrant(_)

@@ -266,7 +266,7 @@ pub(super) fn tell_hooks_off(state: &State, options: &SessionOptions, decision: 
 }
 
 /// Stores the options and the directory if they changed.
-fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cwd: String) {
+pub(super) fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cwd: String) {
     if cwd == state.cwd && options == state.options {
         return;
     }
