@@ -57,7 +57,7 @@ use loopd_kernel::state::State;
 use loopd_kernel::tasks::Task;
 pub use part::{PartOrder, PartRan};
 use provide::ProviderChange;
-pub use resume::hidden_in;
+pub use resume::{hidden_in, state_of};
 pub use rewind::RewindDone;
 pub use toolset::matches as names_tool;
 

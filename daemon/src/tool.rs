@@ -35,7 +35,7 @@ mod view;
 mod walk;
 mod web_fetch;
 
-pub use context::{AssessContext, Partial, ShellLookup, ToolContext};
+pub use context::{AssessContext, Partial, PermitCheck, ShellLookup, ToolContext};
 pub use web_fetch::Web;
 
 use futures::future::BoxFuture;

@@ -41,3 +41,43 @@ async fn a_call_that_runs_in_the_source_is_closed_in_the_copy_and_the_copy_says_
     session.next("session.idle").await;
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_copy_that_ends_before_its_first_event_keeps_what_narrows_rights() {
+    let script = Script::play([
+        Turn::user("go").calls([
+            call("a", "bash", json!({"command": "touch made"})),
+            call("b", "create", json!({"path": "new.txt", "file_text": "x"})),
+        ]),
+        Turn::any().says("done"),
+    ])
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let offer = json!({"hooks": true, "continuePendingWork": true});
+    let session = daemon.client().create(offer).await;
+    let rule = json!([{"kind": "shell", "argument": "touch:*"}]);
+    let deny = json!({"scope": "session", "loopdDeny": rule});
+    session.call("session.permissions.modifyRules", deny).await;
+    session.call("session.mode.set", json!({"mode": "plan"})).await;
+    let first = session.messages().await[0]["id"].clone();
+    let params = json!({"sessionId": session.id, "toEventId": first});
+    let forked = session.client().call("sessions.fork", params).await;
+    let id = forked["sessionId"].as_str().unwrap();
+
+    let other = daemon.client();
+    let mut fork = other.resume(id, json!({"continuePendingWork": true})).await;
+    assert_eq!(fork.call("session.mode.get", json!({})).await, "plan");
+    let state = daemon.state(id).await;
+    assert_eq!(state.guards.count(), 1);
+    assert_eq!(state.permissions.denied.len(), 1);
+    fork.send("go").await;
+    let waits = |event: &serde_json::Value| {
+        event["type"] == "session.warning" && event["data"]["warningType"] == "guard_absent"
+    };
+    fork.next_where("a call that waits for its guard", waits)
+        .await;
+    fork.call("loopd.hooks.lift", json!({})).await;
+    fork.next("session.idle").await;
+    assert!(!daemon.file("made").exists() && !daemon.file("new.txt").exists());
+    daemon.finish().await;
+}

@@ -32,6 +32,7 @@ mod payloads;
 mod permission;
 mod prompts;
 mod stop;
+mod stopped;
 mod support;
 mod tree;
 mod tried;

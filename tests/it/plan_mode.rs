@@ -8,6 +8,7 @@ mod modes;
 mod queued;
 mod scratch;
 mod shells;
+mod waiting_calls;
 
 use std::path::Path;
 use std::sync::Arc;

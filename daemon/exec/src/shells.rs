@@ -138,6 +138,15 @@ impl Shells {
 
     /// Runs a command in its shell, after the commands that were started there before it.
     pub async fn start(&self, order: CommandOrder) -> Result<Arc<AttachedCommand>, ShellError> {
+        self.start_if(order, std::future::ready(Ok(()))).await
+    }
+
+    /// Does the same if the command may still begin when its turn has come; the error says why it may not.
+    pub async fn start_if(
+        &self,
+        order: CommandOrder,
+        may_begin: impl Future<Output = Result<(), String>>,
+    ) -> Result<Arc<AttachedCommand>, ShellError> {
         let (id, slot) = self.slot(&order)?;
         let permit = tokio::select! {
             () = order.cancel.cancelled() => Err(ShellError::Interrupted),
@@ -149,7 +158,10 @@ impl Shells {
             }
         };
         let started = match permit {
-            Ok(permit) => self.start_in(&slot, &id, &order, permit).await,
+            Ok(permit) => match may_begin.await {
+                Ok(()) => self.start_in(&slot, &id, &order, permit).await,
+                Err(why) => Err(ShellError::NotPermitted(why)),
+            },
             Err(error) => Err(error),
         };
         if started.is_err() && slot.is_unused() {

@@ -20,7 +20,7 @@ use super::budget::{Spend, WorkedTime};
 use super::fleet::Fleet;
 use super::guards::ClientGuards;
 use super::history::Entry;
-use super::hook::STOP_LIMIT;
+use super::hook::{PROMPT_BLOCKED, STOP_LIMIT};
 use super::model::{FALLBACK, Part};
 use super::questions::Asks;
 use super::run_limits;
@@ -96,6 +96,10 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 && run.origin == failure.originating_message_id
             {
                 run.error = Some(head.id.clone());
+            } else if let Some(id) = &failure.originating_message_id
+                && failure.error_type == PROMPT_BLOCKED
+            {
+                runs::blocked(state, id, &head.id);
             }
         }
         Durable::ToolStart(start) => {

@@ -16,6 +16,8 @@ use super::texts;
 /// The tools that run a command in a shell, and those that type into one.
 const RUNNING: [&str; 2] = ["bash", "powershell"];
 const TYPING: [&str; 2] = ["write_bash", "write_powershell"];
+/// The tools that close a shell.
+const STOPPING: [&str; 2] = ["stop_bash", "stop_powershell"];
 
 /// In how many directories a shell may be. With more, it is not known where it is.
 const MAX_DIRECTORIES: usize = 16;
@@ -34,6 +36,8 @@ struct UsedShell {
     directories: Option<BTreeSet<String>>,
     /// What was typed into the program that runs in it and was not ended by {enter}.
     line: UnfinishedLine,
+    /// Whether a command in it may have left something in the background.
+    has_jobs: bool,
     /// Whether the model was told that the shell is gone.
     gone: ToldGone,
 }
@@ -63,6 +67,12 @@ impl ChangedShells {
             return;
         };
         let name = call.name.as_str();
+        if STOPPING.contains(&name)
+            && complete.success
+            && let Some(used) = self.0.get_mut(id)
+        {
+            used.has_jobs = false;
+        }
         if !RUNNING.contains(&name) && !TYPING.contains(&name) {
             return;
         }
@@ -70,12 +80,16 @@ impl ChangedShells {
             is_changed: false,
             directories: Some(BTreeSet::from([cwd.to_owned()])),
             line: UnfinishedLine::default(),
+            has_jobs: false,
             gone: ToldGone::No,
         });
         if code == Some(texts::SHELL_GONE_CODE) {
             used.gone = ToldGone::ByLastMessage;
+            used.has_jobs = false;
             return;
         }
+        let text = command_of(call).or_else(|| input_of(call));
+        used.has_jobs |= text.is_some_and(leaves_job);
         if RUNNING.contains(&name) {
             used.gone = ToldGone::No;
         }
@@ -105,6 +119,12 @@ impl ChangedShells {
     pub fn is_counted_on(&self, id: &str) -> bool {
         let used = self.0.get(id);
         used.is_some_and(|used| used.is_changed && used.gone != ToldGone::Yes)
+    }
+
+    /// Returns the ids of the shells in which commands may have left something in the background.
+    pub(crate) fn with_jobs(&self) -> impl Iterator<Item = &str> {
+        let left = self.0.iter().filter(|(_, used)| used.has_jobs);
+        left.map(|(id, _)| id.as_str())
     }
 
     /// Returns the ids of the shells that were changed.
@@ -234,8 +254,41 @@ pub(crate) fn input_of(call: &ToolCall) -> Option<&str> {
     input.and_then(serde_json::Value::as_str)
 }
 
+/// Whether a command may leave something in the background: it has a `&` that neither joins commands nor
+/// belongs to a redirection.
+fn leaves_job(command: &str) -> bool {
+    let letters: Vec<char> = command.chars().collect();
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, letter) in letters.iter().enumerate() {
+        if std::mem::take(&mut escaped) {
+            continue;
+        }
+        match (letter, quote) {
+            ('\\', None | Some('"')) => escaped = true,
+            ('\'' | '"', None) => quote = Some(*letter),
+            (letter, Some(open)) if *letter == open => quote = None,
+            ('&', None) => {
+                let before = at.checked_sub(1).and_then(|before| letters.get(before));
+                let joins = |beside: Option<&char>, others: &[char]| {
+                    beside.is_some_and(|beside| others.contains(beside))
+                };
+                if !joins(before, &['&', '>', '<', '|']) && !joins(letters.get(at + 1), &['&', '>'])
+                {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 fn shell(call: &ToolCall) -> Option<&str> {
     call.arguments
         .get("shellId")
         .and_then(serde_json::Value::as_str)
 }
+
+#[cfg(test)]
+mod tests;

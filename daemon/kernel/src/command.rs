@@ -54,15 +54,15 @@ use super::texts::instructions::InstructionText;
 use super::todos::TodoInput;
 use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion};
 
-pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef};
+pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef, GrantCheck};
 pub use compaction::{
     CompactOrder, CompactionFailure, SideUsage, StoppedCompactions, Summarised, Summary,
 };
 pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume, Shutdown};
 pub use messages::{
-    AbortRequest, AbortWaiting, LostCall, ModelFailure, ModelReplied, Prepared, PreparedMessage,
-    Send, SendPlace,
+    AbortRequest, AbortWaiting, BlockedMessage, LostCall, ModelFailure, ModelReplied, Prepared,
+    PreparedMessage, Send, SendPlace,
 };
 pub use refusal::Refusal;
 pub use rewind::{RestoreOutcome, RewindOrder, SeenHistory};
@@ -191,6 +191,8 @@ pub enum Command {
     Recover(Vec<RecoveredOutcome>),
     /// The log is a copy that a client made: close the work that is in flight in its source.
     CloseCopied,
+    /// Gives a copy what narrows the rights of the session that it was copied from.
+    NarrowLike(Box<State>),
     /// The log is a copy of another session's log. This session becomes an agent of that one.
     AdoptAsSubagent(Box<AdoptAsSubagent>),
     Send(Send),
@@ -268,6 +270,8 @@ pub enum Command {
     /// Lets the session go on without clients whose hooks guard it.
     LiftGuards(LiftScope),
     Assessed(Box<Assessed>),
+    /// Asks whether a call that was permitted and had to wait may still begin.
+    CheckGrant(Box<GrantCheck>),
     /// The tools of a call's MCP server have come.
     AssessAgain(Box<AssessAgain>),
     /// Hooks have answered, or declined to answer, what a person would be asked.

@@ -18,6 +18,7 @@ mod instructions;
 mod life;
 pub mod limits;
 mod model_switch;
+mod narrowing;
 mod part;
 mod plan;
 pub mod provider_wait;
@@ -58,6 +59,7 @@ pub fn decide(
         Command::TakeUp => Ok(life::take_up(state, env)),
         Command::Recover(recovered) => Ok(life::recover(state, recovered, env)),
         Command::CloseCopied => Ok(life::close_copied(state, env)),
+        Command::NarrowLike(source) => Ok(narrowing::like(state, &source)),
         Command::AdoptAsSubagent(subagent) => Ok(agents::enlist(state, *subagent)),
         Command::Suspend(agents) => Ok(life::suspend(state, agents, env)),
         Command::Shutdown(shutdown) => Ok(life::shutdown(state, shutdown, env)),
@@ -182,6 +184,7 @@ pub fn decide(
         }
         Command::StopAnswered(answered) => Ok(hooks::stop_answered(state, answered, env)),
         Command::Assessed(assessed) => Ok(tools::assessed(state, *assessed, env)),
+        Command::CheckGrant(check) => tools::check_grant(state, &check, env),
         Command::AssessAgain(again) => Ok(tools::assess_again(state, *again)),
         Command::ToolFinished {
             turn,

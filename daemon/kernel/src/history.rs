@@ -233,6 +233,14 @@ impl History {
         })
     }
 
+    /// Returns whether the conversation ends with something that the model has not answered.
+    pub fn waits_for_model(&self) -> bool {
+        match self.iter().last() {
+            Some(Entry::User(_) | Entry::Result { .. } | Entry::Image { .. }) => true,
+            Some(Entry::Assistant(_)) | None => false,
+        }
+    }
+
     /// Returns the position in the log of the last user message.
     pub fn last_user(&self) -> Option<Seq> {
         let mut newest = self.entries.iter().rev();

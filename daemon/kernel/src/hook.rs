@@ -103,6 +103,8 @@ pub struct HookNeeds<'a> {
     pub guard: &'a dyn Fn(&ToolCall) -> bool,
     /// Returns whether hooks are asked before a person is.
     pub permission: &'a dyn Fn(&ToolCall) -> bool,
+    /// Returns whether hooks see prompts before a model does.
+    pub prompts: &'a dyn Fn() -> bool,
     /// Whether hooks are told that the loop is about to end.
     pub stop: bool,
     /// How many times in a row hooks may keep the loop from ending.
@@ -116,6 +118,7 @@ impl HookNeeds<'_> {
     pub const NONE: Self = HookNeeds {
         guard: &|_| false,
         permission: &|_| false,
+        prompts: &|| false,
         stop: false,
         most_stop_blocks: 0,
         answering: &ClientGuards::default,

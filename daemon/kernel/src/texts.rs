@@ -44,7 +44,7 @@ pub(crate) use permission::COULD_NOT_ASK;
 pub use permission::denied_by_rules;
 pub(crate) use permission::{asked_by_tool_rule, could_not_ask, warning_about};
 pub(crate) use planning::{
-    PlanNext, not_in_plan_mode, plan_answer_failed, plan_approved, plan_mode_ended,
+    OTHER_PLAN_APPROVED, PlanNext, not_in_plan_mode, plan_began_meanwhile, plan_answer_failed, plan_approved, plan_mode_ended,
     plan_not_answered, plan_rejected, still_running,
 };
 pub use planning::{plan_mode, refused_while_planning};
@@ -108,6 +108,9 @@ pub(crate) const HOOKS_OFF: &str = "The hooks of files do not run in this sessio
 
 /// What models read in the place of a message that hooks do not let through.
 pub(crate) const PROMPT_BLOCKED: &str = "[A hook keeps this message of the user back.]";
+
+/// What models read in the place of a message that no hook has let through.
+pub(crate) const PROMPT_NOT_SEEN: &str = "[A message of the user is kept back: its turn ended before the hooks that see messages had let it through. The user has to send it again.]";
 
 /// What the model is told about a failed call by hooks.
 pub fn failure_guidance(tool: &str, guidance: &str) -> String {

@@ -225,12 +225,10 @@ fn judge(
              to its standard output itself, without `> /dev/stdout`",
         )),
         Exit::Code(0) => match parsed() {
-            // Claude's hooks may print a plain text that becomes a part of the conversation.
-            Err(_) if form == PayloadForm::Claude && !text.starts_with('{') && adds_text(kind) => {
-                Ok(HookOutput {
-                    text: Some(text.to_owned()),
-                    ..HookOutput::default()
-                })
+            // Claude's hooks may print a plain text. Of some events it becomes a part of the conversation,
+            // of others it says nothing.
+            Err(_) if form == PayloadForm::Claude && !text.starts_with(['{', '[']) => {
+                plain_text(kind, text).unwrap_or_else(|| HookOutput::read(text))
             }
             other => other,
         },
@@ -279,12 +277,19 @@ fn ended(how: &str, errors: &str) -> String {
     }
 }
 
-/// Whether a plain text of this kind of hook is told to the model.
-fn adds_text(kind: HookKind) -> bool {
-    matches!(
+/// Returns what a plain text of this kind of hook means; `None` if it is no answer, because a guard has to
+/// say what it decides.
+fn plain_text(kind: HookKind, text: &str) -> Option<Result<HookOutput, HookFailure>> {
+    let told = matches!(
         kind,
         HookKind::SessionStart | HookKind::UserPromptSubmitted | HookKind::SubagentStart
-    )
+    );
+    (told || !kind.is_guard()).then(|| {
+        Ok(HookOutput {
+            text: told.then(|| text.to_owned()),
+            ..HookOutput::default()
+        })
+    })
 }
 
 /// Returns the root of the project for the hook. One that had to be trusted means the files that it

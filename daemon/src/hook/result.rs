@@ -1,8 +1,12 @@
 //! Hooks that read and may change the result of a tool call.
 
+use std::time::Duration;
+
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::visible::visible;
 use serde_json::{Map, Value};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::answer::cut;
 use super::context::HookContext;
@@ -23,6 +27,14 @@ const SUPPRESSED: &str = "A hook keeps the output of this call back.";
 const UNUSABLE: &str = "A hook wanted to change the output of this call, but its answer could not be \
                         used. The output is kept back.";
 
+/// What the model reads instead of a result that the hooks have not let through when the turn was stopped.
+const NOT_REVIEWED: &str = "The output of this call is kept back, because the turn was stopped before \
+                            the hooks that see it had answered.";
+
+/// How long hooks may take to see what a call had printed when its turn was stopped. The grace time
+/// that an abort gives to such a call (`REVIEW_GRACE`) is longer.
+const CUT_REVIEW: Duration = Duration::from_millis(1_500);
+
 /// What the model reads beside a result that a hook blocks without a reason.
 const OBJECTS: &str = "A hook objects to this result and gives no reason.";
 
@@ -42,9 +54,20 @@ pub fn review_kind(outcome: &CallOutcome) -> Option<HookKind> {
         CallStatusReport::Failure { code } if code == "failure" => {
             Some(HookKind::PostToolUseFailure)
         }
-        // Calls that were denied, rejected or interrupted did not fail.
+        // What a call had printed when its turn was stopped is output as any other.
+        CallStatusReport::Failure { .. } if was_cut(outcome) => Some(HookKind::PostToolUse),
+        // Calls that were denied or rejected did not fail.
         CallStatusReport::Failure { .. } => None,
     }
+}
+
+/// Whether a call was stopped with its turn and leaves what it had printed until then.
+fn was_cut(outcome: &CallOutcome) -> bool {
+    let is_cut = matches!(
+        &outcome.status,
+        CallStatusReport::Failure { code } if code == texts::INTERRUPTED_CODE
+    );
+    is_cut && !outcome.result.content.trim().is_empty()
 }
 
 impl HookContext {
@@ -55,7 +78,9 @@ impl HookContext {
             context: Vec::new(),
             ended: Vec::new(),
         };
-        if review_kind(&end.outcome) == Some(HookKind::PostToolUse) {
+        if was_cut(&end.outcome) {
+            self.review_cut(call, &mut end).await;
+        } else if review_kind(&end.outcome) == Some(HookKind::PostToolUse) {
             self.review_success(call, &mut end).await;
         }
         // A hook may have turned a success into a failure.
@@ -63,6 +88,19 @@ impl HookContext {
             self.review_failure(call, &mut end).await;
         }
         end
+    }
+
+    /// Shows the hooks what a call had printed when its turn was stopped. The hooks do not end with that
+    /// turn, but they have little time.
+    async fn review_cut(&self, call: &ToolCall, end: &mut ReviewEnd) {
+        let context = Self {
+            cancel: CancellationToken::new(),
+            ..self.clone()
+        };
+        let reviewed = timeout(CUT_REVIEW, context.review_success(call, end)).await;
+        if reviewed.is_err() {
+            keep_back(&mut end.outcome, NOT_REVIEWED);
+        }
     }
 
     async fn review_success(&self, call: &ToolCall, end: &mut ReviewEnd) {
@@ -91,11 +129,14 @@ impl HookContext {
                 }
                 Err(cause) => {
                     self.warn_of(input.kind, &outcome.source, &cause);
-                    let keeps_back = outcome.result.as_ref().is_ok_and(wants_change);
-                    if keeps_back {
+                    let wants_change = outcome.result.as_ref().is_ok_and(wants_change);
+                    if wants_change {
                         keep_back(&mut end.outcome, UNUSABLE);
+                    } else if self.cancel.is_cancelled() {
+                        // The hook was stopped with the turn, before it could take anything out.
+                        keep_back(&mut end.outcome, NOT_REVIEWED);
                     }
-                    keeps_back
+                    wants_change || self.cancel.is_cancelled()
                 }
             };
             end.ended.extend(self.close(outcome, has_effect));

@@ -564,6 +564,7 @@ impl Actor {
             hooks: HookNeeds {
                 guard: &|call| self.has_hooks(HookKind::PreToolUse, Some(&call.name)),
                 permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),
+                prompts: &|| self.see_prompts(),
                 stop: self.has_hooks(self.stop_kind(), None),
                 most_stop_blocks: self.services.config.hooks.stop_blocks,
                 answering: &|| self.answering_hooks(),

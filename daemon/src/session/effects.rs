@@ -6,6 +6,8 @@ mod model_call;
 mod room;
 mod tool_calls;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loopd_proto::event::fact::Asked;
@@ -23,6 +25,7 @@ use super::skills;
 use super::subagents::roster::RosterLookup;
 use super::toolset::Toolset;
 use super::work::Work;
+use crate::discovery::hooks::HookKind;
 use crate::hook::{HookCell, HookLookup};
 use crate::mcp::{McpLookup, RequiredServers};
 use crate::skill::{SkillCell, SkillLookup};
@@ -40,6 +43,9 @@ const ABORT_GRACE: Duration = Duration::from_millis(250);
 /// How long an abort waits for sub-agents to report how far they got: they stop their own tools and
 /// look at their worktrees first.
 const AGENT_GRACE: Duration = Duration::from_secs(3);
+
+/// The grace time of a call whose output hooks have to see before the model may.
+const REVIEW_GRACE: Duration = Duration::from_secs(2);
 
 /// Sends the results of effects to the mailbox of the session.
 #[derive(Clone)]
@@ -216,6 +222,7 @@ impl Actor {
         let hook_lookup = self.hook_lookup();
         let agent_hooks = self.selected_agent_hooks();
         let looks = hook_lookup.is_some() || agent_hooks.is_some();
+        self.hooks.looking.store(looks, Ordering::Relaxed);
         let client_tools = self.toolset().client_names();
         let hooks = self.prompt_hooks(looks);
         let input = self.prepare_input(messages, hooks);
@@ -274,6 +281,7 @@ impl Actor {
             hooks: hook_lookup,
             agent_hooks,
             files: self.hooks.files.clone(),
+            looking: self.hooks.looking.clone(),
             skills: self.skill_lookup(),
             skill_cell: self.skills.cell.clone(),
         });
@@ -284,6 +292,7 @@ impl Actor {
         Work::new(
             async move {
                 tokio::select! {
+                    biased;
                     () = cancel.cancelled() => None,
                     outcome = prepared(input, lookups, reporter) => Some(match outcome {
                         Ok(prepared) => Command::Prepared(prepared),
@@ -306,8 +315,11 @@ impl Actor {
 
     fn grace_time(&self) -> Duration {
         let mut agents = self.state.tasks.running();
+        let mut running = self.state.calls().filter(|call| call.may_run());
         if agents.any(Task::is_waited_for) {
             AGENT_GRACE
+        } else if running.any(|call| self.has_hooks(HookKind::PostToolUse, Some(&call.call.name))) {
+            REVIEW_GRACE
         } else {
             ABORT_GRACE
         }
@@ -340,6 +352,8 @@ struct PromptLookups {
     agent_hooks: Option<SelectedAgentHooks>,
     /// Where the hooks are that were found.
     files: HookCell,
+    /// Whether hooks are still being looked for.
+    looking: Arc<AtomicBool>,
     skills: Option<SkillLookup>,
     /// Remembers what people were told about skills.
     skill_cell: SkillCell,
@@ -364,6 +378,7 @@ async fn prepared(
     if let Some(lookup) = lookups.hooks.take() {
         Box::pin(async { report_found(lookup.run().await, &reporter).await }).await;
     }
+    lookups.looking.store(false, Ordering::Relaxed);
     if let Some(hooks) = &mut input.hooks {
         hooks.context.hooks.files = lookups.files.hooks();
     }

@@ -10,6 +10,7 @@ mod review;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loopd_proto::id::ToolCallId;
@@ -57,6 +58,10 @@ pub(super) struct SessionHooks {
     pub(super) inherited: bool,
     /// Whether the hooks know that the session, or the sub-agent, has begun.
     pub(super) begun: bool,
+    /// Whether the hooks at the start of the session, or of the sub-agent, have let it begin.
+    let_begin: Arc<AtomicBool>,
+    /// Whether hooks are still being looked for, before the prompts that they may be about.
+    pub(super) looking: Arc<AtomicBool>,
     /// Whether the hooks know that the session ends.
     ended: bool,
     /// The hooks that the session does not wait for.
@@ -100,6 +105,8 @@ impl SessionHooks {
             transcript,
             inherited: false,
             begun: false,
+            let_begin: Arc::default(),
+            looking: Arc::default(),
             ended: false,
             asking: HashMap::new(),
             asked: HashMap::new(),
@@ -224,9 +231,26 @@ impl Actor {
         replacing.map(|tool| tool.name.clone()).collect()
     }
 
+    /// Returns whether hooks see prompts before a model does, or may do so once they are found.
+    pub(super) fn see_prompts(&self) -> bool {
+        let kinds: &[HookKind] = match &self.state.subagent {
+            Some(_) => &[HookKind::SubagentStart],
+            None => &[
+                HookKind::SessionStart,
+                HookKind::UserPromptSubmitted,
+                HookKind::UserPromptTransformed,
+            ],
+        };
+        let agent = self.state.subagent.as_ref();
+        let subject = agent.map(|own| own.profile.agent_type.as_str());
+        self.hooks.looking.load(Ordering::Relaxed)
+            || kinds.iter().any(|kind| self.has_hooks(*kind, subject))
+    }
+
     /// Returns the hooks around prompts, if there are any.
     pub(super) fn prompt_hooks(&mut self, looks: bool) -> Option<PromptHooks> {
-        let is_new = self.state.totals.user_requests == 0;
+        // A message that was kept back has not begun anything.
+        let is_new = self.state.totals.models.is_empty();
         let (start, prompts) = match &self.state.subagent {
             Some(own) => {
                 let name = Some(own.profile.agent_type.as_str());
@@ -242,7 +266,7 @@ impl Actor {
             ),
         };
         // What a lookup finds may be for any of them.
-        let begins = (start || looks) && !self.hooks.begun;
+        let begins = (start || looks) && !self.hooks.let_begin.load(Ordering::Relaxed);
         if !begins && !prompts && !looks {
             return None;
         }
@@ -250,6 +274,7 @@ impl Actor {
         Some(PromptHooks {
             context: self.hook_context(),
             begins: begins.then_some(if is_new { "new" } else { "resume" }),
+            let_begin: self.hooks.let_begin.clone(),
         })
     }
 

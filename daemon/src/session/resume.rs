@@ -110,6 +110,11 @@ fn fold(
     Ok(fold.finish(events.last().map_or(Seq::START, |last| last.seq)))
 }
 
+/// Returns the state that a log comes to.
+pub fn state_of(id: &SessionId, events: &[StoredEvent]) -> Result<State, StoreError> {
+    fold(id, events, |_, _| {})
+}
+
 /// Returns what rewinds took back of a log.
 pub fn hidden_in(events: &[StoredEvent]) -> Vec<HiddenRange> {
     let mut all = Rewinds::default();

@@ -163,10 +163,14 @@ impl Tool for Bash {
             cancel: context.cancel.clone(),
             run_in,
         };
+        let may_begin = context.may_begin(names::RUN, grant);
         if args.detach == Some(true) {
-            return detached(order, context).await;
+            return match may_begin.await {
+                Ok(()) => detached(order, context).await,
+                Err(why) => Outcome::failure(why),
+            };
         }
-        let command = match context.shells.start(order).await {
+        let command = match context.shells.start_if(order, may_begin).await {
             Ok(command) => command,
             Err(error) => return words::refused(&error),
         };

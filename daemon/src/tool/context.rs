@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,9 @@ use loopd_exec::sandbox::{NetworkAccess, Sandbox};
 use loopd_exec::shells::{CloseReason, CommandContext, FoundShell, ShellError, Shells};
 use loopd_exec::terminal::Backend;
 use loopd_kernel::changed_shells::ChangedShells;
+use loopd_kernel::command::GrantCheck;
 use loopd_kernel::policy::GuardedPaths;
+use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::policy::planning::Planning;
 
 /// What a tool gets while its call is only assessed. Nothing in it can start or change anything.
@@ -107,6 +110,12 @@ pub enum Partial {
     Progress(String),
 }
 
+/// Asks the session whether a call that was permitted may still begin.
+pub trait PermitCheck: std::fmt::Debug + Send + Sync {
+    /// Fails with the reason if it may not.
+    fn still_permitted(&self, check: GrantCheck) -> BoxFuture<'static, Result<(), String>>;
+}
+
 /// What a tool gets when it runs: the context of the assessment, and what it needs to act.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
@@ -136,6 +145,8 @@ pub struct ToolContext {
     pub captures: Captures,
     /// The notes for later sessions.
     pub board: Board,
+    /// Judges once more what had to wait after it was permitted.
+    pub permits: Arc<dyn PermitCheck>,
     /// The id of the tool call.
     pub call: ToolCallId,
     pub session: SessionId,
@@ -166,6 +177,19 @@ impl ToolContext {
             () = self.captures.command_starts(waits) => true,
             () = self.cancel.cancelled() => false,
         }
+    }
+
+    /// Resolves when it is known whether a permitted call may still begin; the error says why not.
+    pub async fn may_begin(&self, tool: &str, grant: &Grant) -> Result<(), String> {
+        let Some(request) = grant.request() else {
+            return Ok(());
+        };
+        let check = GrantCheck {
+            tool: tool.to_owned(),
+            request: request.clone(),
+            planned: self.planning,
+        };
+        self.permits.still_permitted(check).await
     }
 
     /// Returns the directory, environment and backend for a command that starts now.

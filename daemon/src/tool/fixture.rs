@@ -20,13 +20,15 @@ use loopd_exec::keep_alive::KeepAlive;
 use loopd_exec::process::Processes;
 use loopd_exec::shells::{Shells, ShellsSetup, TaskLog, TaskLogError};
 use loopd_exec::terminal::Backend;
-use loopd_kernel::command::Command;
+use loopd_kernel::command::{Command, GrantCheck};
 use loopd_kernel::policy::grant::Grant;
 use loopd_kernel::todos::TodoInput;
 use loopd_proto::event::todo::TodoList;
 
 use super::todo::{SqlAnswer, TodoAccess, TodoFailure};
-use super::{AssessContext, DynTool, Need, Outcome, Partial, ShellLookup, ToolContext};
+use super::{
+    AssessContext, DynTool, Need, Outcome, Partial, PermitCheck, ShellLookup, ToolContext,
+};
 
 /// What the shells told the session.
 #[derive(Default)]
@@ -80,6 +82,16 @@ impl TodoAccess for NoTodos {
         _: CancellationToken,
     ) -> BoxFuture<'_, Result<SqlAnswer, TodoFailure>> {
         std::future::ready(Err(no_todos())).boxed()
+    }
+}
+
+/// A session in which no rule changes.
+#[derive(Debug)]
+struct Permits;
+
+impl PermitCheck for Permits {
+    fn still_permitted(&self, _: GrantCheck) -> BoxFuture<'static, Result<(), String>> {
+        std::future::ready(Ok(())).boxed()
     }
 }
 
@@ -139,6 +151,7 @@ impl Fixture {
             backend: Backend::Process,
             captures: super::capture::Captures::off(),
             board: super::context_board::Board::new(&base, base.clone()),
+            permits: Arc::new(Permits),
             call: ToolCallId::from("call"),
             session: SessionId::from("session"),
             may_go_on: true,

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loopd_proto::event::agent::Profile;
 use loopd_proto::event::fact::PendingMessage;
 use loopd_proto::event::skill::SkillInvoked;
+use loopd_proto::event::turn::Delivered;
 use loopd_proto::id::SessionId;
 use loopd_proto::run_scope::ScopedSkill;
 use loopd_proto::session::{Mode, SectionAction, SessionOptions};
@@ -25,7 +27,7 @@ use crate::hook::{HookContext, PromptEnd};
 use crate::skill::SkillView;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
 use crate::subagent::memory;
-use loopd_kernel::command::{ModelFailure, Prepared, PreparedMessage};
+use loopd_kernel::command::{BlockedMessage, ModelFailure, Prepared, PreparedMessage};
 use loopd_kernel::hook::PROMPT_BLOCKED;
 use loopd_kernel::policy::planning::Planning;
 use loopd_kernel::texts;
@@ -79,15 +81,18 @@ pub struct PromptHooks {
     pub context: HookContext,
     /// How the session begins, if the hooks have not been told.
     pub begins: Option<&'static str>,
+    /// Is set when the hooks at the start have let the session begin; until then they are asked again.
+    pub let_begin: Arc<AtomicBool>,
 }
 
 /// Prepares the messages; changes nothing outside its result.
 pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotices), ModelFailure> {
     let hooks = input.hooks.take();
     let mut said = PromptEnd::default();
-    if let Some(hooks) = &hooks {
-        hooked_prompts(hooks, &mut input.messages, &mut said).await?;
-    }
+    let blocked = match &hooks {
+        Some(hooks) => hooked_prompts(hooks, &mut input.messages, &mut said).await?,
+        None => Vec::new(),
+    };
     let model = match input.model.clone().or_else(|| input.options.model.clone()) {
         Some(model) => model,
         None => input.route.default_model().await?,
@@ -135,6 +140,7 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotice
         .extend(attached_instructions(&input, &mut notices).await);
     let prepared = Prepared {
         messages,
+        blocked,
         model,
         reasoning_effort: input
             .reasoning_effort
@@ -180,12 +186,13 @@ impl PromptHooks {
     }
 }
 
-/// Tells the hooks that the session begins, and lets them change or block prompts.
+/// Tells the hooks that the session begins, and lets them change or block prompts. Takes the blocked ones
+/// out and returns them, unless nothing is left that the loop could go on with.
 async fn hooked_prompts(
     hooks: &PromptHooks,
-    messages: &mut [PendingMessage],
+    messages: &mut Vec<PendingMessage>,
     said: &mut PromptEnd,
-) -> Result<(), ModelFailure> {
+) -> Result<Vec<BlockedMessage>, ModelFailure> {
     let context = &hooks.context;
     if let Some(source) = hooks.begins {
         let first = messages.first().map(|message| message.prompt.as_str());
@@ -198,22 +205,40 @@ async fn hooked_prompts(
             };
             return Err(blocked(kind, why));
         }
+        hooks.let_begin.store(true, Ordering::Relaxed);
         said.add(end);
     }
     if !hooks.is_for_prompts() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    for message in messages {
+    let mut kept_back = Vec::new();
+    let joins = messages
+        .iter()
+        .all(|message| message.delivery == Delivered::Steering);
+    let mut passed = Vec::with_capacity(messages.len());
+    for mut message in std::mem::take(messages) {
         let end = context.prompt_submitted(&message.prompt).await;
         if let Some(why) = &end.blocked {
-            return Err(blocked(HookKind::UserPromptSubmitted, why));
+            let failure = blocked(HookKind::UserPromptSubmitted, why);
+            let id = message.id;
+            kept_back.push(BlockedMessage { id, failure });
+            continue;
         }
         if let Some(changed) = &end.changed {
             message.prompt.clone_from(changed);
         }
         said.add(end);
+        passed.push(message);
     }
-    Ok(())
+    *messages = passed;
+    match kept_back.pop() {
+        // Nothing runs that could go on without them.
+        Some(last) if messages.is_empty() && !joins => Err(last.failure),
+        last => {
+            kept_back.extend(last);
+            Ok(kept_back)
+        }
+    }
 }
 
 fn blocked(kind: HookKind, why: &str) -> ModelFailure {

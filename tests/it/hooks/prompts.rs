@@ -183,3 +183,24 @@ async fn a_command_is_told_what_a_person_is_asked() {
     assert_eq!(told["title"], Value::from("Permission needed"));
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_session_that_its_start_hook_stops_does_not_begin_with_the_next_prompt() {
+    let (daemon, mut session) = hooked([Turn::user("three").says("ok")]).await;
+    let mut starts = 0;
+    let _app = HookApp::on(session.client(), move |kind, _| {
+        starts += usize::from(kind == "sessionStart");
+        match kind {
+            "sessionStart" if starts < 3 => HookReply::Output(json!({"continue": false})),
+            _ => HookReply::Nothing,
+        }
+    });
+    for prompt in ["one", "two"] {
+        session.send(prompt).await;
+        session.next("session.error").await;
+        session.next("session.idle").await;
+    }
+    assert_eq!(daemon.script().requests().len(), 0);
+    session.ask("three").await;
+    daemon.finish().await;
+}

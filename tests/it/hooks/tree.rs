@@ -317,3 +317,36 @@ async fn an_agent_can_be_kept_from_stopping() {
     assert_eq!(app.inputs("agentStop").len(), 1);
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn an_agent_that_its_start_hook_stops_does_not_begin_with_a_later_message() {
+    let mut calls = vec![
+        Turn::any().says("done"),
+        Turn::any().calls([call(
+            "w",
+            "write_agent",
+            json!({"agent_id": "one", "message": "go on all the same"}),
+        )]),
+        Turn::any().calls([task("t", "work on it", "one", "sync")]),
+    ];
+    let script = Script::answering(move |request| {
+        if request.first_user_text().contains("begin") {
+            calls.pop().unwrap_or_else(|| Turn::any().says("noted"))
+        } else {
+            Turn::any().says("worked although it was stopped")
+        }
+    });
+    let daemon = Daemon::builder().script(script.await).yolo().start().await;
+    let mut session = daemon.client().create(offer()).await;
+    let stopped = json!({"continue": false, "stopReason": "not now"});
+    let app = HookApp::saying(session.client(), "subagentStart", stopped);
+    session.send("begin").await;
+    app.asked("subagentStart", 2).await;
+    says(&mut session, "done").await;
+    session.next("session.idle").await;
+    let requests = daemon.script().requests();
+    let of_agent = requests.iter();
+    let of_agent = of_agent.filter(|it| !it.first_user_text().contains("begin"));
+    assert_eq!(of_agent.count(), 0, "the agent was asked");
+    daemon.finish().await;
+}

@@ -207,6 +207,7 @@ pub(super) fn prepared(messages: &[PendingMessage], ends: Preparation) -> Comman
                 model: "model".to_owned(),
                 reasoning_effort: None,
                 system: "the system".to_owned(),
+                blocked: Vec::new(),
                 context: Vec::new(),
                 ended: Vec::new(),
                 skills: Vec::new(),

@@ -43,6 +43,9 @@ pub enum ShellError {
     StillBusy { id: ShellId, command: String },
     #[error("{limit} shells are open already")]
     TooManyShells { limit: usize },
+    /// The command was permitted, and may not begin any more. The text says why.
+    #[error("{0}")]
+    NotPermitted(String),
     #[error("the turn was aborted")]
     Interrupted,
     #[error("the session has ended")]

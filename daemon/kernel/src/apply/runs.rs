@@ -2,7 +2,7 @@
 
 use loopd_proto::event::fact::{LoopEnded, LoopOutcome, QueueItem};
 use loopd_proto::event::task::{Execution, TaskStarted, TaskWork};
-use loopd_proto::id::{MessageId, TaskId};
+use loopd_proto::id::{EventId, MessageId, TaskId};
 use loopd_proto::time::Timestamp;
 
 use crate::run_limits;
@@ -168,6 +168,23 @@ pub(super) fn remove(state: &mut State, ids: &[MessageId]) {
     if let Phase::Preparing(preparing) = &mut state.phase {
         let waiting = &mut preparing.messages;
         waiting.retain(|message| !ids.contains(&message.id));
+    }
+}
+
+/// Ends a message that hooks kept from joining a run. The run and its other messages go on.
+pub(super) fn blocked(state: &mut State, id: &MessageId, error: &EventId) {
+    let Some(run) = current(state) else {
+        return;
+    };
+    let messages = run.messages.len();
+    run.messages.retain(|other| other != id);
+    if run.messages.len() < messages {
+        let end = MessageEnd::Ran {
+            outcome: LoopOutcome::Failed,
+            answer: None,
+            error: Some(error.clone()),
+        };
+        remember(state, vec![EndedMessage { id: id.clone(), end }]);
     }
 }
 

@@ -3,11 +3,13 @@
 use loopd_proto::event::skill::SkillInvoked;
 use loopd_proto::event::tool::ToolResult;
 use loopd_proto::id::TaskId;
+use loopd_proto::permission::PermissionRequest;
 use loopd_proto::time::Timestamp;
 use serde_json::Value;
 
 use crate::hook::HookVerdict;
 use crate::model::ToolCall;
+use crate::policy::planning::Planning;
 use crate::state::TurnKey;
 use crate::texts;
 
@@ -84,4 +86,14 @@ pub struct AssessAgain {
     pub call: ToolCall,
     /// What the hooks said about the call.
     pub hooks: HookVerdict,
+}
+
+/// A call that was permitted and is about to begin, maybe after a wait.
+#[derive(Debug)]
+pub struct GrantCheck {
+    pub tool: String,
+    /// What was permitted.
+    pub request: PermissionRequest,
+    /// Whether the session only planned when the call was permitted: what it runs is confined then.
+    pub planned: Planning,
 }

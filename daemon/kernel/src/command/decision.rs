@@ -28,6 +28,13 @@ impl Decision {
         })
     }
 
+    /// Returns whether the result of a call is stored.
+    pub(crate) fn completes(&self, call: &ToolCallId) -> bool {
+        self.steps.iter().any(|step| {
+            matches!(step, Step::Store(Durable::ToolComplete(end)) if end.tool_call_id == *call)
+        })
+    }
+
     pub fn answering(answer: Answer) -> Self {
         Self {
             steps: Vec::new(),

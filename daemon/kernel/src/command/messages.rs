@@ -77,6 +77,8 @@ pub enum AbortWaiting {
 #[derive(Debug)]
 pub struct Prepared {
     pub messages: Vec<PreparedMessage>,
+    /// The messages beside them that hooks do not let through.
+    pub blocked: Vec<BlockedMessage>,
     pub model: String,
     pub reasoning_effort: Option<String>,
     pub system: String,
@@ -88,6 +90,21 @@ pub struct Prepared {
     pub skills: Vec<SkillInvoked>,
     /// The skills that the system message has.
     pub preloaded: Vec<SkillInvoked>,
+}
+
+impl Prepared {
+    /// Returns the text that the model reads of a message.
+    pub(crate) fn text_of(&self, id: &MessageId) -> Option<&str> {
+        let ready = self.messages.iter().find(|ready| ready.id == *id);
+        ready.map(|ready| ready.text.as_str())
+    }
+}
+
+/// A message that hooks do not let through.
+#[derive(Debug)]
+pub struct BlockedMessage {
+    pub id: MessageId,
+    pub failure: ModelFailure,
 }
 
 #[derive(Debug)]

@@ -41,6 +41,9 @@ pub enum Refusal {
     NoApproveAll,
     #[error("the action {0} was not offered with this plan; choose one of its `actions`")]
     NotOffered(&'static str),
+    /// A call that was permitted may not begin any more. The text is for the model.
+    #[error("{0}")]
+    GrantLost(String),
     #[error("{0}")]
     Todos(TodoProblem),
     #[error("the todo list was changed meanwhile; read it and try again")]

@@ -89,8 +89,10 @@ impl Command {
             | Self::Sampled(_)
             | Self::ShellWaits(_) => true,
             Self::Create(_)
+            | Self::NarrowLike(_)
             | Self::PauseAutopilot(_)
             | Self::Resume(_)
+            | Self::CheckGrant(_)
             | Self::GuardsChanged
             | Self::AdoptAsSubagent(_)
             | Self::Send(_)

@@ -75,7 +75,7 @@ pub(super) fn close(state: &State, decision: &mut Decision, env: &DecideEnv<'_>)
             stopped(state, decision, env);
         }
         Phase::Preparing(preparing) => {
-            turn::deliver_unanswered(decision, preparing);
+            turn::deliver_unanswered(decision, preparing, env);
             stopped(state, decision, env);
         }
         Phase::Turn(turn) => {

@@ -157,6 +157,7 @@ pub(super) fn answered(
             if answer.auto_approve_edits {
                 allow(state, &mut decision, Some(&Approval::Write {}), None);
             }
+            close_others(state, &mut decision, request);
             let next = if waits {
                 PlanNext::Wait
             } else if by_fleet {
@@ -171,6 +172,30 @@ pub(super) fn answered(
     };
     finish_into(state, turn, call, success(text), &mut decision, env);
     Ok(decision)
+}
+
+/// Closes the questions about other plans of the same answer: plan mode has ended without them.
+fn close_others(state: &State, decision: &mut Decision, approved: &RequestId) {
+    let plans = state.questions.plans();
+    let others = plans.filter(|plan| plan.asked.request_id != *approved);
+    let others = others.filter_map(|plan| waiting_plan(state, &plan.asked.request_id));
+    let others: Vec<_> = others.collect();
+    for (turn, call, plan) in others {
+        close(decision, unanswered(&plan.asked.request_id));
+        let outcome = CallOutcome::failure("failure", texts::OTHER_PLAN_APPROVED);
+        complete(decision, turn, &call.call.id, outcome);
+    }
+}
+
+/// Builds the end of a question about a plan that nobody answered.
+fn unanswered(request: &RequestId) -> ExitPlanModeCompleted {
+    ExitPlanModeCompleted {
+        request_id: request.clone(),
+        approved: None,
+        selected_action: None,
+        auto_approve_edits: None,
+        feedback: None,
+    }
 }
 
 fn success(text: String) -> CallOutcome {
@@ -231,16 +256,7 @@ pub(super) fn overtaken(state: &State, decision: &mut Decision, mode: Mode, env:
         return;
     };
     for (_, call, plan) in &waiting {
-        close(
-            decision,
-            ExitPlanModeCompleted {
-                request_id: plan.asked.request_id.clone(),
-                approved: None,
-                selected_action: None,
-                auto_approve_edits: None,
-                feedback: None,
-            },
-        );
+        close(decision, unanswered(&plan.asked.request_id));
         let outcome = success(texts::plan_mode_ended(mode));
         complete(decision, turn, &call.call.id, outcome);
     }

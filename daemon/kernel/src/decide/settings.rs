@@ -82,7 +82,11 @@ pub(super) fn change_mode(state: &State, decision: &mut Decision, mode: Mode) {
         new_mode: mode,
     }));
     let running = (mode == Mode::Plan)
-        .then(|| texts::still_running(state.tasks.running(), foreground_commands(state)));
+        .then(|| {
+            let shells: Vec<&str> = state.changed_shells.with_jobs().collect();
+            let foreground = foreground_commands(state, decision);
+            texts::still_running(state.tasks.running(), foreground.into_iter(), &shells)
+        });
     if let Some(message) = running.flatten() {
         decision.store(Durable::SessionWarning(Warning {
             warning_type: RUNNING_IN_PLAN_MODE.to_owned(),
@@ -92,12 +96,16 @@ pub(super) fn change_mode(state: &State, decision: &mut Decision, mode: Mode) {
     }
 }
 
-/// Returns the commands of calls that have started and may be running.
-fn foreground_commands(state: &State) -> impl Iterator<Item = &str> {
+/// Returns the commands of calls that have started and may be running after the steps that are decided
+/// already.
+fn foreground_commands<'s>(state: &'s State, decision: &Decision) -> Vec<&'s str> {
     let calls = state.turn().map(Turn::calls).unwrap_or_default();
     let started = |call: &&CallState| call.may_run() && call.stage != CallStage::Requested;
     let running = calls.iter().filter(started);
-    running.filter_map(|call| command_of(&call.call))
+    let running = running.filter(|call| !decision.completes(&call.call.id));
+    running
+        .filter_map(|call| command_of(&call.call))
+        .collect()
 }
 
 /// Switches to a model. Capabilities that were stated for the earlier model are replaced.
@@ -258,7 +266,7 @@ pub(super) fn tell_hooks_off(state: &State, options: &SessionOptions, decision: 
 }
 
 /// Stores the options and the directory if they changed.
-fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cwd: String) {
+pub(super) fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cwd: String) {
     if cwd == state.cwd && options == state.options {
         return;
     }

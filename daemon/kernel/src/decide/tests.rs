@@ -130,6 +130,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         hooks: HookNeeds {
             guard: &|_| given.guarded,
             permission: &|_| given.guarded,
+            prompts: &|| given.guarded,
             stop: given.guarded,
             most_stop_blocks: 2,
             answering: &crate::guards::ClientGuards::default,

@@ -14,6 +14,7 @@ use super::{autopilot, hooks, plan, skills, tasks};
 use crate::changed_shells::input_of;
 use crate::command::{
     AssessAgain, Assessed, CallNeed, CallOutcome, CallStatusReport, DecideEnv, Decision, Effect,
+    GrantCheck, Refusal,
 };
 use crate::hook::{AskedBy, HookPermission, HookVerdict};
 use crate::policy::grant::{Grant, NotGranted};
@@ -164,6 +165,29 @@ pub(super) fn assessed(state: &State, assessed: Assessed, env: &mut DecideEnv<'_
         }
     }
     decision
+}
+
+/// Says whether a call that was permitted may still begin: plan mode or a rule that denies it may have come
+/// into force while it waited for its turn.
+pub(super) fn check_grant(
+    state: &State,
+    check: &GrantCheck,
+    env: &DecideEnv<'_>,
+) -> Result<Decision, Refusal> {
+    let planning = env.planning(state);
+    let permissions = env.permissions(state);
+    let by_name = policy::judge_tool(&permissions, &check.tool);
+    let by_rules = policy::judge(&permissions, env.whereabouts(state), &check.request);
+    if planning.is_on() && !check.planned.is_on() {
+        let text = texts::plan_began_meanwhile(planning, &check.tool);
+        return Err(Refusal::GrantLost(text));
+    }
+    match (by_name, by_rules) {
+        (Verdict::Deny(rules), _) | (_, Verdict::Deny(rules)) => {
+            Err(Refusal::GrantLost(texts::denied_by_rules(&rules)))
+        }
+        (Verdict::Allow | Verdict::Ask, Verdict::Allow | Verdict::Ask) => Ok(Decision::default()),
+    }
 }
 
 /// Has a call assessed again, if it is still open.
@@ -422,7 +446,7 @@ pub(super) fn finish_into(
     let others_open = turn
         .calls()
         .iter()
-        .any(|other| other.call.id != call.call.id && other.is_open());
+        .any(|other| other.is_open() && !decision.completes(&other.call.id));
     if others_open {
         return;
     }

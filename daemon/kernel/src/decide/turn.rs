@@ -18,7 +18,9 @@ use super::{
     rest_rejected, skills, tasks,
 };
 use crate::answer_cut::AnswerCut;
-use crate::command::{DecideEnv, Decision, Effect, LostCall, ModelFailure, ModelReplied, Prepared};
+use crate::command::{
+    BlockedMessage, DecideEnv, Decision, Effect, LostCall, ModelFailure, ModelReplied, Prepared,
+};
 use crate::hook::{HookVerdict, PROMPT_BLOCKED};
 use crate::model::{Finish, ToolCall};
 use crate::state::{Phase, Preparing, Stage, State, Turn, TurnKey};
@@ -30,19 +32,24 @@ const TITLE_CHARS: usize = 200;
 /// Puts prepared messages into the conversation and calls the model.
 pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
-    let Some(preparing) = preparing(state, prepared.messages.iter().map(|message| &message.id))
-    else {
+    let Some(preparing) = being_prepared(state, &prepared) else {
         return decision;
     };
-    if let Some(failure) = limits::exhausted(state, env) {
-        deliver_unanswered(&mut decision, preparing);
+    let failure = limits::exhausted(state, env).or_else(|| lacks_tool(state, preparing, env));
+    if let Some(failure) = failure {
+        let seen = (env.hooks.prompts)();
+        deliver_as(&mut decision, preparing, |id| {
+            prepared.text_of(id).filter(|_| seen).map(str::to_owned)
+        });
         fail(state, &mut decision, failure, env);
         return decision;
     }
-    if let Some(failure) = lacks_tool(state, preparing, env) {
-        deliver_unanswered(&mut decision, preparing);
-        fail(state, &mut decision, failure, env);
-        return decision;
+    let is_blocked = !prepared.blocked.is_empty();
+    for BlockedMessage { id, failure } in std::mem::take(&mut prepared.blocked) {
+        block(state, &mut decision, preparing, &id, failure);
+    }
+    if is_blocked && prepared.messages.is_empty() {
+        return without_blocked(state, decision, preparing, prepared, env);
     }
     let key = match &preparing.joins {
         Some(running) => running.next(),
@@ -60,7 +67,7 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
             previous_model: state.model.clone(),
             new_model: prepared.model.clone(),
             previous_reasoning_effort: state.reasoning_effort.clone(),
-            reasoning_effort: prepared.reasoning_effort,
+            reasoning_effort: prepared.reasoning_effort.take(),
             cause: None,
         }));
     }
@@ -74,11 +81,11 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
         tasks::deliver_stopped(state, &mut decision);
     }
     for message in &preparing.messages {
-        let text = prepared
-            .messages
-            .iter()
-            .find(|ready| ready.id == message.id)
-            .map(|ready| ready.text.clone());
+        let text = prepared.text_of(&message.id).map(str::to_owned);
+        if text.is_none() {
+            // A blocked message is in the conversation already.
+            continue;
+        }
         let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
         if state.name.is_none() && !shown.trim().is_empty() {
             let title: String = shown.trim().chars().take(TITLE_CHARS).collect();
@@ -153,26 +160,41 @@ pub(super) fn prepare_failed(
     let Some(preparing) = preparing(state, messages.iter()) else {
         return decision;
     };
-    let transformed = (failure.kind == PROMPT_BLOCKED).then_some(texts::PROMPT_BLOCKED);
-    deliver_as(&mut decision, preparing, transformed);
+    if failure.kind == PROMPT_BLOCKED {
+        deliver_as(&mut decision, preparing, |_| {
+            Some(texts::PROMPT_BLOCKED.to_owned())
+        });
+    } else {
+        deliver_unanswered(&mut decision, preparing, env);
+    }
     fail(state, &mut decision, failure, env);
     decision
 }
 
-/// Puts messages into the conversation that no model call will answer.
-pub(super) fn deliver_unanswered(decision: &mut Decision, preparing: &Preparing) {
-    deliver_as(decision, preparing, None);
+/// Puts messages into the conversation that no model call will answer. Models do not read what no hook
+/// has let through.
+pub(super) fn deliver_unanswered(
+    decision: &mut Decision,
+    preparing: &Preparing,
+    env: &DecideEnv<'_>,
+) {
+    let kept_back = (env.hooks.prompts)().then_some(texts::PROMPT_NOT_SEEN);
+    deliver_as(decision, preparing, |_| kept_back.map(str::to_owned));
 }
 
-/// Does the same; `transformed` is what models read in the place of the messages.
-fn deliver_as(decision: &mut Decision, preparing: &Preparing, transformed: Option<&str>) {
+/// Does the same; `transformed` returns what models read in the place of a message.
+fn deliver_as(
+    decision: &mut Decision,
+    preparing: &Preparing,
+    transformed: impl Fn(&MessageId) -> Option<String>,
+) {
     if preparing.messages.is_empty() {
         return;
     }
     for message in &preparing.messages {
         let mut event = as_sent(message);
-        if let Some(transformed) = transformed {
-            event.transformed_content = Some(transformed.to_owned());
+        if let Some(transformed) = transformed(&message.id) {
+            event.transformed_content = Some(transformed);
             event.attachments = None;
         }
         decision.store(Durable::UserMessage(event));
@@ -197,6 +219,68 @@ fn as_sent(message: &PendingMessage) -> UserMessage {
         interaction_id: None,
         turn_id: None,
     }
+}
+
+/// Puts one of several messages into the conversation that hooks do not let through, and says so to whoever
+/// sent it. The others go on.
+fn block(
+    state: &State,
+    decision: &mut Decision,
+    preparing: &Preparing,
+    id: &MessageId,
+    failure: ModelFailure,
+) {
+    let Some(message) = preparing.messages.iter().find(|it| it.id == *id) else {
+        return;
+    };
+    decision
+        .store(Durable::UserMessage(UserMessage {
+            transformed_content: Some(texts::PROMPT_BLOCKED.to_owned()),
+            attachments: None,
+            ..as_sent(message)
+        }))
+        .store(Durable::SessionError(Failure {
+            originating_message_id: Some(id.clone()),
+            ..error(state, failure)
+        }))
+        .store(Durable::Unqueued(fact::Unqueued {
+            ids: vec![id.clone()],
+        }));
+}
+
+/// Goes on when all messages that wanted to join the loop are blocked: the loop does what it would have
+/// done without them.
+fn without_blocked(
+    state: &State,
+    mut decision: Decision,
+    preparing: &Preparing,
+    prepared: Prepared,
+    env: &DecideEnv<'_>,
+) -> Decision {
+    for end in prepared.ended {
+        decision.store(Durable::HookEnd(end));
+    }
+    match &preparing.joins {
+        Some(running) if state.history.waits_for_model() => {
+            call_model(&mut decision, running.next());
+        }
+        Some(_) => rest(state, &mut decision, LoopOutcome::Done, env),
+        None => rest(state, &mut decision, LoopOutcome::Failed, env),
+    }
+    decision
+}
+
+/// Returns the messages being prepared, if a report is about them.
+fn being_prepared<'a>(state: &'a State, prepared: &Prepared) -> Option<&'a Preparing> {
+    let is_blocked = |id: &MessageId| prepared.blocked.iter().any(|it| it.id == *id);
+    let Phase::Preparing(preparing) = &state.phase else {
+        return None;
+    };
+    let waiting = preparing.messages.iter().map(|message| &message.id);
+    let (blocked, ready): (Vec<_>, Vec<_>) = waiting.partition(|id| is_blocked(id));
+    let is_it = blocked.len() == prepared.blocked.len()
+        && ready.into_iter().eq(prepared.messages.iter().map(|it| &it.id));
+    is_it.then_some(preparing)
 }
 
 /// Returns the messages being prepared, if they have these ids. A late report must not be taken for

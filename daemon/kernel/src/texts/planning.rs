@@ -1,5 +1,6 @@
 //! What models and people read about plan mode.
 
+use loopd_proto::event::task::TaskWork;
 use loopd_proto::session::Mode;
 
 use crate::policy::planning::Planning;
@@ -29,33 +30,56 @@ pub fn refused_while_planning(planning: Planning, tool: &str) -> String {
     )
 }
 
-/// Names the work that goes on when plan mode begins.
+/// The result of a call that was permitted, and whose turn came after plan mode had begun.
+pub(crate) fn plan_began_meanwhile(planning: Planning, tool: &str) -> String {
+    format!(
+        "{tool} was not run: plan mode began while it waited for its turn. {}",
+        plan_mode(planning)
+    )
+}
+
+/// Names the work that goes on when plan mode begins. `shells` are those that are open: what their commands
+/// have left in the background is not known.
 pub(crate) fn still_running<'a>(
     tasks: impl Iterator<Item = &'a Task>,
     foreground: impl Iterator<Item = &'a str>,
+    shells: &[&str],
 ) -> Option<String> {
     let mut commands: Vec<String> = foreground.map(|command| format!("`{command}`")).collect();
-    let mut agents = Vec::new();
+    let (mut agents, mut others) = (Vec::new(), Vec::new());
     for task in tasks {
-        match task.shell() {
-            Some(shell) => commands.push(format!("{} (`{}`)", task.id, shell.command)),
-            None => agents.push(task.id.to_string()),
+        match &task.work {
+            TaskWork::Shell(shell) => commands.push(format!("{} (`{}`)", task.id, shell.command)),
+            TaskWork::Agent(_) => agents.push(task.id.to_string()),
+            TaskWork::External(_) => others.push(task.id.to_string()),
         }
     }
-    let mut text = String::new();
+    let mut parts = Vec::new();
     if !commands.is_empty() {
-        text.push_str("Plan mode begins, but commands that were started before go on and may change something: ");
-        text.push_str(&commands.join(", "));
-        text.push_str(". Stop them, or wait for their end.");
+        parts.push(format!(
+            "Plan mode begins, but commands that were started before go on and may change something: {}. Stop them, or wait for their end.",
+            commands.join(", ")
+        ));
+    }
+    if !shells.is_empty() {
+        parts.push(format!(
+            "What earlier commands may have left in the background with `&` goes on, too, in these shells: {}.",
+            shells.join(", ")
+        ));
     }
     if !agents.is_empty() {
-        let space = if text.is_empty() { "" } else { " " };
-        text.push_str(space);
-        text.push_str("Agents that work in the background change nothing from now on: ");
-        text.push_str(&agents.join(", "));
-        text.push('.');
+        parts.push(format!(
+            "Agents at work begin nothing from now on that changes anything, but commands that they have started before, which are not named here, go on and may change something: {}.",
+            agents.join(", ")
+        ));
     }
-    (!text.is_empty()).then_some(text)
+    if !others.is_empty() {
+        parts.push(format!(
+            "Tasks on MCP servers go on and may change something: {}.",
+            others.join(", ")
+        ));
+    }
+    (!parts.is_empty()).then(|| parts.join(" "))
 }
 
 /// The answer to a call that would end plan mode where there is none, or by somebody else.
@@ -151,6 +175,9 @@ pub(crate) fn plan_mode_ended(mode: Mode) -> String {
         "The user ended plan mode without an answer to the plan. The session is in {mode} mode now. Nobody has approved the plan: say so, and begin with it only if the user has asked for that."
     )
 }
+
+/// The result of a plan whose question was open when the user approved another plan.
+pub(crate) const OTHER_PLAN_APPROVED: &str = "The user has approved the plan of another call of exit_plan_mode, and plan mode has ended. Nobody has answered this one, so it is not approved.";
 
 fn edited_plan(plan: &str) -> String {
     format!("\n\nThe user edited the plan. This is the plan now:\n\n{plan}")

@@ -142,3 +142,36 @@ fn variables_are_put_in() {
         assert_eq!(expand(text, &env), wanted, "{text}");
     }
 }
+
+#[test]
+fn a_plain_text_of_claudes_hooks_is_no_failure_unless_they_decide() {
+    use HookKind::{AgentStop, PostToolUse, PreToolUse, SessionStart};
+    use PayloadForm::{Claude, Native};
+    let table = [
+        (PostToolUse, Claude, "formatted", "{}"),
+        (AgentStop, Claude, "all done", "{}"),
+        (SessionStart, Claude, "be brief", "text be brief"),
+        (
+            PreToolUse,
+            Claude,
+            "fine",
+            "failed: its answer is not one JSON object but begins with `fine`",
+        ),
+        (
+            PostToolUse,
+            Claude,
+            "{\"updatedToolOutput\":",
+            "failed: its answer is not one JSON object but begins with `{\"updatedToolOutput\":`",
+        ),
+        (
+            PostToolUse,
+            Native,
+            "formatted",
+            "failed: its answer is not one JSON object but begins with `formatted`",
+        ),
+    ];
+    for (kind, form, output, meaning) in table {
+        let judged = judged(kind, form, output, "", Exit::Code(0));
+        assert_eq!(judged, meaning, "{kind} {output}");
+    }
+}

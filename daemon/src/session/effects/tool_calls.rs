@@ -1,8 +1,10 @@
 //! The two effects of a tool call: assessing its permission, and running it once permitted.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
 use loopd_mcp::Server;
 use loopd_proto::id::{TaskId, ToolCallId};
 use tokio::sync::mpsc;
@@ -13,14 +15,17 @@ use super::Reporter;
 use crate::discovery::hooks::HookKind;
 use crate::hook::HookContext;
 use crate::redaction::Redaction;
-use crate::session::SessionHandle;
+use crate::session::{SessionError, SessionHandle};
 use crate::tool::mcp::McpTool;
 use crate::tool::source::ResolvedTool;
-use crate::tool::{AssessContext, DynTool, Partial, ShellLookup, ToolContext, Web, task, todo};
+use crate::tool::{
+    AssessContext, DynTool, Partial, PermitCheck, ShellLookup, ToolContext, Web, task, todo,
+};
 use crate::turn::argument_limit::refused_arguments;
 use crate::turn::tool_call::{self, CallInput};
 use loopd_kernel::command::{
-    AssessAgain, Assessed, CallNeed, CallOutcome, CallStatusReport, Command,
+    AssessAgain, Assessed, CallNeed, CallOutcome, CallStatusReport, Command, GrantCheck,
+    Refusal,
 };
 use loopd_kernel::hook::HookVerdict;
 use loopd_kernel::model::ToolCall;
@@ -195,6 +200,10 @@ impl Actor {
             backend: self.shell_backend(),
             captures: self.captures(),
             board: self.services.board(Path::new(&self.state.cwd)),
+            permits: Arc::new(SessionPermits(SessionHandle {
+                id: self.state.id.clone(),
+                mailbox: self.mailbox.clone(),
+            })),
             call: call.clone(),
             session: self.state.id.clone(),
             may_go_on: true,
@@ -222,7 +231,7 @@ impl Actor {
         let redaction = self.redaction();
         self.file_masks.set(redaction.clone());
         let (context, partial) = self.tool_context(&id, redaction.clone());
-        let reviewed = call.clone();
+        let seen = call.clone();
         let input = CallInput {
             call,
             grant,
@@ -236,7 +245,7 @@ impl Actor {
         };
         let (failed_turn, failed_call) = (turn.clone(), id.clone());
         let waits = tool.as_ref().is_some_and(|tool| tool.waits_for_agents());
-        let hooks = self.reviewer(&reviewed, None);
+        let hooks = self.reviewer(&seen, None);
         let captures = hooks.is_some().then(|| self.captures());
         let nearby = self.instructions_near(&id, input.grant.request());
         let reporter = self.reporter();
@@ -260,23 +269,41 @@ impl Actor {
                 let Some(context) = hooks else {
                     return Some(finished(turn, id, outcome));
                 };
-                let end = context.review(&reviewed, outcome).await;
+                let outcome = reviewed(&context, &seen, outcome, &reporter).await;
                 if let Some(captures) = captures {
                     // A hook may have changed files, a formatter for example.
                     captures.touched();
                 }
-                if !end.context.is_empty() || !end.ended.is_empty() {
-                    let noted = Command::HooksNoted {
-                        context: end.context,
-                        ended: end.ended,
-                    };
-                    reporter.report(noted).await;
-                }
-                Some(finished(turn, id, end.outcome))
+                Some(finished(turn, id, outcome))
             },
             move || crashed_call(failed_turn, failed_call),
         );
         if waits { work.that_waits() } else { work }
+    }
+}
+
+/// Asks a session about calls that were permitted.
+struct SessionPermits(SessionHandle);
+
+impl std::fmt::Debug for SessionPermits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("SessionPermits").field(self.0.id()).finish()
+    }
+}
+
+impl PermitCheck for SessionPermits {
+    fn still_permitted(&self, check: GrantCheck) -> BoxFuture<'static, Result<(), String>> {
+        let asked = self.0.command(Command::CheckGrant(Box::new(check)));
+        async move {
+            match asked.await {
+                Ok(_) => Ok(()),
+                Err(SessionError::Refused(Refusal::GrantLost(why))) => Err(why),
+                Err(error) => Err(format!(
+                    "Nothing was run: the session could not be asked whether the command may still begin: {error}."
+                )),
+            }
+        }
+        .boxed()
     }
 }
 
@@ -337,17 +364,42 @@ impl Actor {
         let started = self.subagents.runs().rejoin(task)?;
         let (turn, call) = waits?;
         let (context, _) = self.tool_context(&call, self.redaction());
+        let hooks = self.state.calls().find(|open| open.call.id == call);
+        let hooks = hooks.and_then(|open| Some((open.call.clone(), self.reviewer(&open.call, None)?)));
+        let reporter = self.reporter();
         let (failed_turn, failed_call) = (turn.clone(), call.clone());
         let work = Work::new(
             async move {
                 let outcome = task::result(&started, &context).await;
                 let outcome = tool_call::into_call_outcome(outcome, None);
+                let outcome = match hooks {
+                    Some((call, hooks)) => reviewed(&hooks, &call, outcome, &reporter).await,
+                    None => outcome,
+                };
                 Some(finished(turn, call, outcome))
             },
             move || crashed_call(failed_turn, failed_call),
         );
         Some(work.that_waits())
     }
+}
+
+/// Shows a result to the hooks, and records what they said.
+async fn reviewed(
+    hooks: &HookContext,
+    call: &ToolCall,
+    outcome: CallOutcome,
+    reporter: &Reporter,
+) -> CallOutcome {
+    let end = hooks.review(call, outcome).await;
+    if !end.context.is_empty() || !end.ended.is_empty() {
+        let noted = Command::HooksNoted {
+            context: end.context,
+            ended: end.ended,
+        };
+        reporter.report(noted).await;
+    }
+    end.outcome
 }
 
 /// Calls a tool of an MCP server, after the hooks have seen the call.

@@ -304,6 +304,7 @@ pub(super) fn refused(error: &ShellError) -> Outcome {
         ShellError::TooManyShells { limit } => format!(
             "Nothing was run: {limit} shells are open already and none of them rests. Stop some with {STOP}; {LIST} shows them."
         ),
+        ShellError::NotPermitted(why) => why.clone(),
         ShellError::Interrupted => INTERRUPTED.to_owned(),
         ShellError::SessionEnded => "Nothing was run: the session has ended.".to_owned(),
         ShellError::Open(error) => {

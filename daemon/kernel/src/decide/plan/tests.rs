@@ -79,6 +79,44 @@ fn an_approved_plan_ends_plan_mode() {
 }
 
 #[test]
+fn an_approved_plan_closes_the_question_about_another_plan_of_the_same_answer() {
+    let other = event(
+        "loopd.asked",
+        json!({ "kind": "exitplanmode", "requestId": "r-b", "summary": "Other", "planContent": "Other",
+            "actions": ["interactive"], "recommendedAction": "interactive", "toolCallId": "b" }),
+    );
+    let two = calls_started(&["a", "b"]).and(event(
+        "session.mode_changed",
+        json!({ "previousMode": "interactive", "newMode": "plan" }),
+    ));
+    let first = event(
+        "loopd.asked",
+        json!({ "kind": "exitplanmode", "requestId": "r-a", "summary": "Short", "planContent": "Long",
+            "actions": ["autopilot", "interactive"], "recommendedAction": "interactive", "toolCallId": "a" }),
+    );
+    check(
+        &two.and(first).and(other),
+        || answer_plan("r-a", json!({"approved": true})),
+        r#"
+        answer yes
+        store loopd.answered requestId=r-a
+        tell exit_plan_mode.completed requestId=r-a approved=true selectedAction=interactive
+        do withdraw r-a
+        store session.mode_changed previousMode=plan newMode=interactive
+        store loopd.answered requestId=r-b
+        tell exit_plan_mode.completed requestId=r-b
+        do withdraw r-b
+        store tool.execution_complete b failure "The user has approved the plan of another call of exit_plan_mode, and pl…" turn=0
+        store tool.execution_complete a "Plan approved! Exited plan mode.\n\nYou are now in interactive mode. Start…" turn=0
+        store assistant.turn_end turnId=0
+        store assistant.turn_start i 1
+        do call model i/1
+        now turn i/1 model called
+        "#,
+    );
+}
+
+#[test]
 fn a_plan_that_is_not_approved_leaves_the_session_in_plan_mode() {
     check(
         &plan_asked(),

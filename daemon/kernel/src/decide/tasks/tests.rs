@@ -152,6 +152,7 @@ impl World {
             model: "m".to_owned(),
             reasoning_effort: None,
             system: "s".to_owned(),
+            blocked: Vec::new(),
             context: Vec::new(),
             ended: Vec::new(),
             skills: Vec::new(),

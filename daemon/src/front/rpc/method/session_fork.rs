@@ -7,7 +7,7 @@ use loopd_proto::params::session::{ForkParams, Forked};
 use super::discover::look;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
-use crate::session::hidden_in;
+use crate::session::{hidden_in, state_of};
 use crate::tool::capture::Captures;
 use loopd_kernel::command::Command;
 use loopd_kernel::rewind::counts;
@@ -55,6 +55,10 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     // the queue belongs to the source, and a new name is an event and not only in the record.
     let session = context.app.sessions.open_fork(id.clone());
     session.command(Command::ClearQueue).await?;
+    let full = state_of(&source, &events)?;
+    session
+        .command(Command::NarrowLike(Box::new(full)))
+        .await?;
     // Sub-agents go on for the source only: two sessions must not use one sub-agent.
     let agents = session.state(|state| {
         let agents = state.tasks.iter().filter(|task| task.agent().is_some());

@@ -141,6 +141,7 @@ pub(crate) fn prepared_for(model: &str, system: &str, ids: &[&str]) -> Command {
         model: model.to_owned(),
         reasoning_effort: None,
         system: system.to_owned(),
+        blocked: Vec::new(),
         context: Vec::new(),
         ended: Vec::new(),
         skills: Vec::new(),
