@@ -51,6 +51,19 @@ pub enum Attachment {
 }
 
 impl Attachment {
+    /// Returns about how many bytes the attachment has in itself; a file on the disk has hardly any.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::File { path, .. } | Self::Directory { path, .. } => path.len(),
+            Self::Selection {
+                file_path, text, ..
+            } => file_path.len() + text.len(),
+            Self::Blob { data, .. } => data.len(),
+            Self::GithubReference { title, url, .. } => title.len() + url.len(),
+            Self::Other(value) => value.to_string().len(),
+        }
+    }
+
     /// Returns the path on the daemon's disk.
     pub fn path(&self) -> Option<&str> {
         match self {

@@ -406,3 +406,28 @@ async fn who_is_not_attached_changes_nothing() {
     session.next("session.idle").await;
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn large_texts_that_wait_are_listed_by_their_beginnings_and_have_a_limit_together() {
+    let gate = Gate::new();
+    let daemon = Daemon::playing([Turn::user("one").says("1").held_by(&gate)]).await;
+    let (mut session, _other) = held(&daemon, &gate).await;
+    let large = "x".repeat(2 * 1024 * 1024);
+    for _ in 0..8 {
+        session.send(&large).await;
+    }
+    let send = json!({"prompt": large});
+    let refused = session.refused("session.send", send).await;
+    let limit = "it holds at most 16777216";
+    assert!(refused.message.contains(limit), "{}", refused.message);
+    let queue = session.call("session.queue.pendingItems", json!({})).await;
+    let items = queue["items"].as_array().unwrap();
+    let length = |at: usize| items[at]["displayText"].as_str().unwrap().chars().count();
+    assert_eq!((items.len(), length(1)), (8, large.len()));
+    assert_eq!(items[1]["isShortened"], Value::Null);
+    assert_eq!((&items[7]["isShortened"], length(7)), (&json!(true), 201));
+    session.call("session.queue.clear", json!({})).await;
+    gate.open();
+    session.next("session.idle").await;
+    daemon.finish().await;
+}

@@ -110,6 +110,9 @@ pub(crate) const CONTROL: i32 = 59;
 fn control_socket() -> io::Result<(tokio::net::UnixStream, std::os::fd::OwnedFd)> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     ours.set_nonblocking(true)?;
+    // Before the command has its end, so that no byte comes without its sender.
+    #[cfg(target_os = "linux")]
+    rustix::net::sockopt::set_socket_passcred(&ours, true)?;
     Ok((tokio::net::UnixStream::from_std(ours)?, theirs.into()))
 }
 

@@ -1,5 +1,7 @@
 //! System calls without a safe interface in the standard library; the only module with `unsafe`.
 
+#[cfg(unix)]
+pub(crate) mod sender;
 #[cfg(target_os = "linux")]
 pub(crate) mod single_thread;
 

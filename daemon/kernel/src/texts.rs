@@ -135,6 +135,13 @@ pub(crate) fn stop_block_limit(blocks: u32) -> String {
 /// The result of a call that an abort or a crash interrupted.
 pub const INTERRUPTED: &str = "The execution of this tool, or a previous tool was interrupted.";
 
+/// The result of a call that an answer made beyond the number that are run.
+pub(crate) fn too_many_calls(most: usize) -> String {
+    format!(
+        "Not run: at most {most} calls of one answer are run. Make this one in a later answer if it is still needed."
+    )
+}
+
 /// The error code of a call that an abort or a crash interrupted.
 pub const INTERRUPTED_CODE: &str = "interrupted";
 

@@ -125,6 +125,13 @@ pub struct PendingMessage {
 }
 
 impl PendingMessage {
+    /// Returns about how many bytes the message has.
+    pub fn size(&self) -> usize {
+        let shown = self.display_prompt.as_ref().map_or(0, String::len);
+        let attached: usize = self.attachments.iter().map(Attachment::size).sum();
+        self.prompt.len() + shown + attached
+    }
+
     /// Returns a message of the daemon itself.
     pub fn new(id: MessageId, prompt: String, delivery: Delivered) -> Self {
         Self {
@@ -188,6 +195,16 @@ pub fn slash_name(command: &str) -> &str {
 }
 
 impl QueueItem {
+    /// Returns about how many bytes the item has.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Message(message) => message.size(),
+            Self::Command(command) => {
+                command.command.len() + command.display_text.as_ref().map_or(0, String::len)
+            }
+        }
+    }
+
     pub fn id(&self) -> &MessageId {
         match self {
             Self::Message(message) => &message.id,

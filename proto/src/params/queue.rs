@@ -32,6 +32,9 @@ pub struct PendingItem {
     pub message_id: Option<MessageId>,
     pub kind: String,
     pub display_text: String,
+    /// Our own member: there was no room in the answer for the whole text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shortened: bool,
     pub agent_mode: String,
     pub source: Option<String>,
     /// Our own member: the client that queued the item.

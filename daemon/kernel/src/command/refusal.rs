@@ -11,6 +11,10 @@ pub enum Refusal {
     Closed(SessionId),
     #[error("the queue of this session is full ({limit} items); wait for it to drain or clear it")]
     QueueFull { limit: usize },
+    #[error(
+        "{waiting} bytes wait in the queue of this session already, and it holds at most {limit}; wait for it to drain or clear it"
+    )]
+    QueueBytes { waiting: usize, limit: usize },
     #[error("{limit} tasks run in the background already; stop some of them first")]
     TooManyTasks { limit: usize },
     #[error("there is a task {0} already; choose another id")]

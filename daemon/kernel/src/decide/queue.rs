@@ -24,6 +24,9 @@ use crate::state::{Phase, State, fingerprint};
 /// How many items may wait in one session.
 const QUEUE_LIMIT: usize = 1_000;
 
+/// How many bytes the items that wait in one session may have together. A single one may have more.
+const QUEUE_BYTES: usize = 16 * 1024 * 1024;
+
 /// Accepts a user message, once per id, and starts the loop if it is idle.
 pub(super) fn send(
     state: &State,
@@ -42,7 +45,13 @@ pub(super) fn send(
         }
         return Ok(decision);
     }
-    check_room(state)?;
+    let attached = send.attachments.iter().map(Attachment::size);
+    check_room(
+        state,
+        send.prompt.len()
+            + send.display_prompt.as_ref().map_or(0, String::len)
+            + attached.sum::<usize>(),
+    )?;
     check_attachments(state, &send.attachments)?;
     if let Some(mode) = send.agent_mode.as_deref().and_then(named_mode) {
         settings::inherited::keeps_mode(state, mode, env)?;
@@ -148,7 +157,7 @@ pub(super) fn enqueue(
     decision: &mut Decision,
     env: &DecideEnv<'_>,
 ) -> Result<(), Refusal> {
-    check_room(state)?;
+    check_room(state, message.size())?;
     let item = QueueItem::Message(message);
     let place = match state.phase {
         Phase::Commanding(_) => QueuePlace::First,
@@ -168,7 +177,7 @@ pub(super) fn answer_late(
     decision: &mut Decision,
     env: &mut DecideEnv<'_>,
 ) -> Result<(), Refusal> {
-    check_room(state)?;
+    check_room(state, text.len())?;
     let message = PendingMessage {
         source: Some("late-permission".to_owned()),
         answers: Some(request.clone()),
@@ -320,9 +329,26 @@ fn check_attachments(state: &State, attachments: &[Attachment]) -> Result<(), Re
     Ok(())
 }
 
-fn check_room(state: &State) -> Result<(), Refusal> {
+/// Refuses an item of so many bytes for which the queue has no room.
+fn check_room(state: &State, bytes: usize) -> Result<(), Refusal> {
     if state.queue.len() + state.steering.len() >= QUEUE_LIMIT {
         return Err(Refusal::QueueFull { limit: QUEUE_LIMIT });
+    }
+    check_bytes(state, bytes, None)
+}
+
+/// Refuses so many more bytes if the other items leave no room for them. The item that is changed does
+/// not count as one of them.
+fn check_bytes(state: &State, bytes: usize, changed: Option<&MessageId>) -> Result<(), Refusal> {
+    let queued = state.queue.iter().map(|item| (item.id(), item.size()));
+    let steering = state.steering.iter().map(|it| (&it.id, it.size()));
+    let others = queued.chain(steering).filter(|(id, _)| Some(*id) != changed);
+    let waiting: usize = others.map(|(_, size)| size).sum();
+    if waiting > 0 && waiting + bytes > QUEUE_BYTES {
+        return Err(Refusal::QueueBytes {
+            waiting,
+            limit: QUEUE_BYTES,
+        });
     }
     Ok(())
 }

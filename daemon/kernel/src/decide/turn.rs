@@ -15,11 +15,12 @@ use loopd_proto::session::LimitKind;
 
 use super::{
     abort, compaction, limits, model_switch, provider_wait, queue, refused_files, rest,
-    rest_rejected, skills, tasks,
+    rest_rejected, skills, tasks, tools,
 };
 use crate::answer_cut::AnswerCut;
 use crate::command::{
-    BlockedMessage, DecideEnv, Decision, Effect, LostCall, ModelFailure, ModelReplied, Prepared,
+    BlockedMessage, CallOutcome, DecideEnv, Decision, Effect, LostCall, ModelFailure, ModelReplied,
+    Prepared,
 };
 use crate::hook::{HookVerdict, PROMPT_BLOCKED};
 use crate::model::{Finish, ToolCall};
@@ -28,6 +29,9 @@ use crate::texts;
 
 /// How much of the first message becomes the session's title.
 const TITLE_CHARS: usize = 200;
+
+/// How many calls of one answer are run.
+const MOST_CALLS: usize = 128;
 
 /// Puts prepared messages into the conversation and calls the model.
 pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEnv<'_>) -> Decision {
@@ -396,9 +400,11 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         }
         return decision;
     }
+    let mut calls = calls;
+    let too_many = calls.split_off(calls.len().min(MOST_CALLS));
     let (guarded, free): (Vec<_>, Vec<_>) =
         calls.into_iter().partition(|call| (env.hooks.guard)(call));
-    for call in &free {
+    for call in free.iter().chain(&too_many) {
         let mcp = (env.mcp_tool)(&call.name);
         decision.store(Durable::ToolStart(ToolStart {
             tool_call_id: call.id.clone(),
@@ -409,6 +415,11 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
             mcp_server_name: mcp.as_ref().map(|it| it.server.clone()),
             mcp_tool_name: mcp.map(|it| it.tool),
         }));
+    }
+    // The calls before them are open, so that these results do not end the turn.
+    for call in &too_many {
+        let outcome = CallOutcome::failure("too_many_calls", texts::too_many_calls(MOST_CALLS));
+        tools::complete(&mut decision, turn, &call.id, outcome);
     }
     for call in free {
         decision.run(Effect::Assess {

@@ -77,6 +77,7 @@ pub(super) enum ShellStage {
     /// Bash is done and was asked for the status.
     Ending {
         until: Instant,
+        answer: EndAnswer,
     },
 }
 
@@ -88,6 +89,15 @@ impl ShellStage {
             Self::Running | Self::Returning { .. } | Self::Ending { .. } => true,
         }
     }
+}
+
+/// What bash has answered to the nonce. The marker comes from the terminal and the status from the
+/// socket, in either order; the command has ended when both are here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndAnswer {
+    Nothing,
+    Marker,
+    Status(i32),
 }
 
 /// The state of the task.
@@ -105,9 +115,9 @@ pub(super) struct PtyActor {
     spec: ShellSpec,
     pub(super) stage: ShellStage,
     current: Option<CurrentCommand>,
-    stopping: Option<Stopping>,
+    pub(super) stopping: Option<Stopping>,
     /// A command that waits until the stopped command before it has ended.
-    queued: Option<StartRequest>,
+    pub(super) queued: Option<StartRequest>,
     hung_up: bool,
 }
 
@@ -210,6 +220,9 @@ impl PtyActor {
                             ready.send(()).ok();
                         }
                     }
+                    ChannelEvent::Status { nonce, status } => {
+                        self.status_said(&nonce, status).await;
+                    }
                     ChannelEvent::Sent | ChannelEvent::Ended => {}
                 },
                 read = device_io(device, buffer, *hung_up) => match read? {
@@ -242,13 +255,19 @@ impl PtyActor {
                 ended_early = done;
                 *stage = ShellStage::Running;
             }
-            (TerminalPiece::Done(status), ShellStage::Ending { .. }) => {
-                done = Some(status);
-                *stage = ShellStage::Idle;
-            }
+            (TerminalPiece::Done, ShellStage::Ending { until, answer }) => match answer {
+                EndAnswer::Status(status) => {
+                    done = Some(status);
+                    *stage = ShellStage::Idle;
+                }
+                EndAnswer::Nothing | EndAnswer::Marker => {
+                    let answer = EndAnswer::Marker;
+                    *stage = ShellStage::Ending { until, answer };
+                }
+            },
             // Drop the output of background jobs between commands, and markers that were not asked
             // for.
-            (TerminalPiece::Output(_) | TerminalPiece::Begin | TerminalPiece::Done(_), _) => {}
+            (TerminalPiece::Output(_) | TerminalPiece::Begin | TerminalPiece::Done, _) => {}
         });
         if got_output && let Some(current) = &mut self.current {
             current.sink.save().await;
@@ -261,23 +280,11 @@ impl PtyActor {
             self.ask_for_status(Instant::now());
         }
         if let Some(status) = done {
-            let stopping = self.stopping.take();
-            let end = match &stopping {
-                Some(_) => CommandEnd::Interrupted,
-                None => CommandEnd::Exited(status),
-            };
-            self.owned.set_activity(Activity::Idle);
-            self.end_current(end).await;
-            if let Some(stopping) = stopping {
-                stopping.answer();
-            }
-            if let Some(start) = self.queued.take() {
-                self.start(start);
-            }
+            self.command_ended(status).await;
         }
     }
 
-    async fn end_current(&mut self, end: CommandEnd) {
+    pub(super) async fn end_current(&mut self, end: CommandEnd) {
         if let Some(mut current) = self.current.take() {
             current.sink.end(end).await;
             // Dropping it also drops unanswered requests, whose callers then see the end.
@@ -285,7 +292,7 @@ impl PtyActor {
         }
     }
 
-    fn start(&mut self, start: StartRequest) {
+    pub(super) fn start(&mut self, start: StartRequest) {
         if start.answer.is_closed() {
             return;
         }
@@ -381,7 +388,7 @@ impl PtyActor {
 
     fn deadline(&self) -> Option<Instant> {
         let starting = match self.stage {
-            ShellStage::Starting { until, .. } | ShellStage::Ending { until } => Some(until),
+            ShellStage::Starting { until, .. } | ShellStage::Ending { until, .. } => Some(until),
             ShellStage::Returning { check_at, .. } => Some(check_at),
             ShellStage::Opening | ShellStage::Idle | ShellStage::Running => None,
         };
@@ -398,7 +405,9 @@ impl PtyActor {
     async fn on_deadline(&mut self) {
         let now = Instant::now();
         match self.stage {
-            ShellStage::Starting { until, .. } | ShellStage::Ending { until } if until <= now => {
+            ShellStage::Starting { until, .. } | ShellStage::Ending { until, .. }
+                if until <= now =>
+            {
                 tracing::error!("a shell does not answer and is killed");
                 self.owned.kill().await;
                 return;

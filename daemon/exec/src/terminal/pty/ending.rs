@@ -1,5 +1,5 @@
 //! The end of a command on a terminal: bash says that it is done, the terminal is free again, and
-//! bash answers a nonce. `channel.rs` says why the nonce is needed.
+//! bash answers a nonce with a marker and its status. `channel.rs` says why the nonce is needed.
 
 use std::time::Duration;
 
@@ -7,8 +7,9 @@ use rustix::process::Signal;
 use tokio::time::Instant;
 
 use crate::process::Activity;
+use crate::terminal::run::CommandEnd;
 
-use super::actor::{PtyActor, ShellStage};
+use super::actor::{EndAnswer, PtyActor, ShellStage};
 use super::channel::random_word;
 use super::device::Foreground;
 
@@ -75,6 +76,49 @@ impl PtyActor {
         self.channel.send_nonce(&self.word);
         self.stage = ShellStage::Ending {
             until: now + ANSWER_WITHIN,
+            answer: EndAnswer::Nothing,
         };
+    }
+
+    /// Handles that bash says the status of the command that it has ended.
+    pub(super) async fn status_said(&mut self, nonce: &str, status: i32) {
+        if nonce != self.word {
+            return;
+        }
+        match self.stage {
+            ShellStage::Ending {
+                answer: EndAnswer::Marker,
+                ..
+            } => {
+                self.stage = ShellStage::Idle;
+                self.command_ended(status).await;
+            }
+            ShellStage::Ending { until, .. } => {
+                let answer = EndAnswer::Status(status);
+                self.stage = ShellStage::Ending { until, answer };
+            }
+            ShellStage::Opening
+            | ShellStage::Idle
+            | ShellStage::Starting { .. }
+            | ShellStage::Running
+            | ShellStage::Returning { .. } => {}
+        }
+    }
+
+    /// Reports the end of the command; the shell is idle again.
+    pub(super) async fn command_ended(&mut self, status: i32) {
+        let stopping = self.stopping.take();
+        let end = match &stopping {
+            Some(_) => CommandEnd::Interrupted,
+            None => CommandEnd::Exited(status),
+        };
+        self.owned.set_activity(Activity::Idle);
+        self.end_current(end).await;
+        if let Some(stopping) = stopping {
+            stopping.answer();
+        }
+        if let Some(start) = self.queued.take() {
+            self.start(start);
+        }
     }
 }

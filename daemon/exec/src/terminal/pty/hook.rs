@@ -21,9 +21,10 @@ const BEGUN_AGAIN: usize = 8;
 /// How many loops surround the commands, for a stray `break` to leave.
 const LOOPS: usize = 12;
 
-/// The value of `PROMPT_COMMAND`. It says on the socket when a command is done (`D` and its
-/// word), and then follows the messages of `channel.rs`. It prints a marker with the word of the message when a
-/// command begins (`B`), with the status when it is done (`D`), and when the shell exits (`X`).
+/// The value of `PROMPT_COMMAND`. It says on the socket when a command is done (`D` and its word), and
+/// then follows the messages of `channel.rs`: it says the status (`S`) when it is asked for it. It prints
+/// a marker with the word of the message when a command begins (`B`), when it is done (`D`), and when
+/// the shell exits (`X`).
 pub(super) fn prompt_command() -> String {
     let say_lost = format!("builtin printf \"%s\\n\" \"{LOST}\"");
     // In POSIX mode, no function can replace `exit`.
@@ -59,7 +60,8 @@ pub(super) fn prompt_command() -> String {
         format!(
             "__loopd_next() {{ __loopd_code=$1; __loopd_guard; builtin printf 'D%s\\n' \"$__loopd_word\" >&{CONTROL} || {{ {say_lost}; builtin exit 125; }}; \
              while {read} || builtin exit 125; do case $__loopd_said in \
-             N*) __loopd_mark \"${{__loopd_said:1}}\" \"D$__loopd_code\"; builtin jobs >/dev/null ;; \
+             N*) __loopd_mark \"${{__loopd_said:1}}\" D; \
+             builtin printf 'S%s %s\\n' \"${{__loopd_said:1}}\" \"$__loopd_code\" >&{CONTROL}; builtin jobs >/dev/null ;; \
              \"B$__loopd_word\") {read} || builtin exit 125 ;; \
              B*) __loopd_word=${{__loopd_said:1}}; {read} || builtin exit 125; \
              __loopd_mark \"$__loopd_word\" B; builtin break ;; esac; done; }}"

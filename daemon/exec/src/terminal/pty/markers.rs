@@ -4,7 +4,7 @@
 
 use memchr::memmem::Finder;
 
-/// The maximum length of a marker after its word: a letter, a status and the terminator.
+/// The maximum length of a marker after its word: a letter and the terminator, with some room.
 const MAX_REST: usize = 16;
 
 /// The text that an interactive bash prints when it exits.
@@ -16,8 +16,8 @@ pub(super) enum TerminalPiece<'a> {
     Output(&'a [u8]),
     /// The command has begun.
     Begin,
-    /// The command is done, with this status.
-    Done(i32),
+    /// The output of the command ends here.
+    Done,
 }
 
 /// Separates markers from output.
@@ -81,10 +81,7 @@ impl MarkerScanner {
                 Some(end) => {
                     match window.get(..end).and_then(|said| said.split_first()) {
                         Some((b'B', _)) => piece(TerminalPiece::Begin),
-                        Some((b'D', code)) => {
-                            let code = std::str::from_utf8(code).unwrap_or_default();
-                            piece(TerminalPiece::Done(code.parse().unwrap_or(-1)));
-                        }
+                        Some((b'D', _)) => piece(TerminalPiece::Done),
                         Some((b'X', _)) => self.leaving = true,
                         Some(_) | None => {}
                     }

@@ -90,6 +90,86 @@ async fn programs_do_not_inherit_the_channel_of_the_shell() {
     assert_eq!((said.as_str(), end), ("0\n", CommandEnd::Exited(1)));
 }
 
+/// Says on a copy of the socket that its command is done, answers the nonce in place of the shell, and
+/// goes on for a while.
+const FORGE_ON_SOCKET: &str = "import select,socket,sys,time
+channel = socket.socket(fileno=0)
+try:
+    channel.sendall(b'D' + sys.argv[1].encode() + b'\\n')
+    said = b''
+    while b'N' not in said or not said.endswith(b'\\0'):
+        if not select.select([channel], [], [], 0.2)[0]:
+            raise TimeoutError
+        said += channel.recv(64)
+    nonce = said.split(b'N')[-1].rstrip(b'\\0')
+    with open('/dev/tty', 'wb') as terminal:
+        terminal.write(b'\\033_' + nonce + b';D0\\033\\\\')
+    channel.sendall(b'S' + nonce + b' 0\\n')
+    open('answered', 'w').close()
+except TimeoutError:
+    pass
+time.sleep(0.3)
+";
+
+/// Finds the copy of the socket that bash keeps while it runs a command.
+const FIND_SOCKET: &str = "for fd in $(ls /proc/$$/fd); do \
+     case $(readlink /proc/$$/fd/$fd) in socket:*) break ;; esac; done; ";
+
+#[tokio::test]
+async fn what_other_processes_write_to_the_socket_of_the_shell_is_dropped() {
+    needs("python3");
+    for around in [
+        // A subshell, with and without a process group of its own.
+        "( printf 'D\nS 0\n' >&$fd; sleep 0.3 ); (exit 9)",
+        "set +m; ( printf 'D%s\n' \"$__loopd_word\" >&$fd; sleep 0.3; exit 9 )",
+        "{ printf 'D%s\n' \"$__loopd_word\" >&$fd; exit 9; } | cat; (exit 9)",
+        "trap 'printf \"D\\n\" >&$fd' EXIT; (printf x >&$fd); trap - EXIT; (exit 9)",
+        // Programs that are given a copy.
+        "python3 forge.py \"$__loopd_word\" <&$fd; (exit 9)",
+        "set +m; python3 forge.py \"$__loopd_word\" <&$fd; (exit 9)",
+        "set +m; python3 forge.py '' <&$fd; (exit 9)",
+    ] {
+        let fixture = Fixture::new();
+        std::fs::write(fixture.folder.path().join("forge.py"), FORGE_ON_SOCKET).unwrap();
+        let mut shell = fixture.terminal().await;
+        let (said, end) = run(&mut shell, &format!("{FIND_SOCKET}{around}")).await;
+        assert_eq!(end, CommandEnd::Exited(9), "{around}: {said}");
+        let (said, end) = run(&mut shell, "echo next; ls answered 2>/dev/null; (exit 4)").await;
+        assert_eq!(
+            (said.as_str(), end),
+            ("next\n", CommandEnd::Exited(4)),
+            "{around}"
+        );
+    }
+}
+
+/// Waits for a nonce of a later command, and answers it in place of the shell.
+const ANSWER_LATER: &str = "import socket
+channel = socket.socket(fileno=0)
+open('waits', 'w').close()
+said = b''
+while True:
+    said = (said + channel.recv(1))[-64:]
+    if b'N' in said and said.endswith(b'\\0'):
+        nonce = said.split(b'N')[-1].rstrip(b'\\0')
+        with open('/dev/tty', 'wb') as terminal:
+            terminal.write(b'\\033_' + nonce + b';D0\\033\\\\')
+        channel.sendall(b'S' + nonce + b' 0\\n')
+        break
+";
+
+#[tokio::test]
+async fn a_program_left_in_the_background_answers_for_no_later_command() {
+    needs("python3");
+    let fixture = Fixture::new();
+    std::fs::write(fixture.folder.path().join("later.py"), ANSWER_LATER).unwrap();
+    let mut shell = fixture.terminal().await;
+    let around = "python3 later.py <&$fd & until test -e waits; do sleep 0.05; done; (exit 9)";
+    let (_, end) = run(&mut shell, &format!("{FIND_SOCKET}{around}")).await;
+    // The program has taken the nonce: the shell cannot answer, or it was faster.
+    assert_ne!(end, CommandEnd::Exited(0));
+}
+
 #[tokio::test]
 async fn a_program_that_keeps_the_terminal_does_not_hold_back_the_result() {
     needs("python3");

@@ -1,12 +1,13 @@
 //! Changes of what waits in the queue, each decided against the queue of that moment.
 
+use loopd_proto::attachment::Attachment;
 use loopd_proto::event::Durable;
 use loopd_proto::event::fact::{
     LoopOutcome, PendingMessage, QueueItem, QueueItemEdited, QueueItemMoved, QueuePlace, Unqueued,
 };
 use loopd_proto::id::MessageId;
 
-use super::{modified, unqueue};
+use super::{check_bytes, modified, unqueue};
 use crate::command::{Answer, DecideEnv, Decision, Effect, Refusal};
 use crate::decide::rest;
 use crate::state::{Phase, State};
@@ -44,6 +45,13 @@ pub(in crate::decide) fn text(
     if of_command.is_some_and(|scope| !scope.command.is_empty()) || message.answers.is_some() {
         return Err(Refusal::TextBelongs(id));
     }
+    let attached = message.attachments.iter().map(Attachment::size);
+    let shown = display_prompt.as_ref().map_or(0, String::len);
+    check_bytes(
+        state,
+        prompt.len() + shown + attached.sum::<usize>(),
+        Some(&id),
+    )?;
     let mut decision = Decision::answering(Answer::Accepted(true));
     decision
         .store(Durable::QueueItemEdited(QueueItemEdited {

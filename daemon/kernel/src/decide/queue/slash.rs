@@ -23,7 +23,7 @@ pub(in crate::decide) fn enqueue(
     line: QueuedLine,
     env: &mut DecideEnv<'_>,
 ) -> Result<Decision, Refusal> {
-    check_room(state)?;
+    check_room(state, line.command.len())?;
     let item = QueueItem::Command(PendingCommand {
         id: env.message(),
         request: env.request(),

@@ -2,9 +2,12 @@
 
 mod slash_commands;
 
+use loopd_proto::event::Durable;
+use loopd_proto::event::fact::QueueItem;
 use serde_json::json;
 
-use super::QUEUE_LIMIT;
+use super::{QUEUE_BYTES, QUEUE_LIMIT};
+use crate::decide::tests::decided;
 use crate::decide::tests::prelude::*;
 
 #[test]
@@ -306,4 +309,36 @@ fn the_last_item_is_removed_and_steering_only_when_nothing_else_waits() {
         ",
     );
     declines(&model_called(), remove_last);
+}
+
+#[test]
+fn the_items_that_wait_have_a_limit_in_bytes_together() {
+    let large = |id: &str, bytes: usize| {
+        let mut event = queued(id);
+        if let Durable::Queued(queued) = &mut event
+            && let QueueItem::Message(message) = &mut queued.item
+        {
+            message.prompt = "x".repeat(bytes);
+        }
+        event
+    };
+    let full = || model_called().and(large("m2", QUEUE_BYTES - 1));
+    let refused = format!(
+        "{} bytes wait in the queue of this session already, and it holds at most {QUEUE_BYTES}; wait for it to drain or clear it",
+        QUEUE_BYTES - 1
+    );
+    // One byte fits, and two do not.
+    decided(&full(), send("m3").text("x"));
+    is_refused(&full(), || send("m3"), &refused);
+    is_refused(&full(), || slash_command("/deploy"), &refused);
+    is_refused(
+        &full().and(queued("m3")),
+        || edit_item("m3", "longer"),
+        &refused,
+    );
+    // The item that is changed makes room itself.
+    decided(&full(), edit_item("m2", "a short text"));
+    // One item alone may have more.
+    let text = "x".repeat(QUEUE_BYTES + 1);
+    decided(&model_called(), send("m2").text(&text));
 }

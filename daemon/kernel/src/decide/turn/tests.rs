@@ -2,7 +2,10 @@
 
 mod beginning;
 
+use crate::command::{Effect, Step};
+use crate::decide::tests::decided;
 use crate::decide::tests::prelude::*;
+use crate::history::Entry;
 use crate::model::Finish;
 
 #[test]
@@ -20,6 +23,33 @@ fn a_reply_without_calls_ends_the_loop() {
         tell session.idle interactive
         now idle
         ",
+    );
+}
+
+#[test]
+fn of_too_many_calls_the_first_run_and_the_others_are_closed_at_once() {
+    let given = model_called();
+    let ids: Vec<String> = (0..3000).map(|number| format!("c{number}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let decision = decided(&given, replied_with_calls(0, &ids));
+    let mut assessed = 0;
+    let mut stored = Vec::new();
+    for step in decision.steps {
+        match step {
+            Step::Store(event) => stored.push(event),
+            Step::Do(Effect::Assess { .. }) => assessed += 1,
+            Step::Do(_) | Step::Tell(_) => {}
+        }
+    }
+    assert_eq!(assessed, 128);
+    let state = given.and_all(stored).state();
+    let (open, closed): (Vec<_>, Vec<_>) = state.calls().partition(|call| call.is_open());
+    assert_eq!((open.len(), closed.len()), (128, 3000 - 128));
+    assert_eq!(open[127].call.id.as_str(), "c127");
+    let told = state.history.iter().next_back().unwrap();
+    assert!(
+        matches!(told, Entry::Result { text, .. } if text.contains("at most 128 calls")),
+        "{told:?}"
     );
 }
 

@@ -17,15 +17,41 @@ use crate::session::SessionHandle;
 use loopd_kernel::command::{Answer, Command, QueuedLine, Send, SendPlace};
 use loopd_kernel::state::State;
 
+/// How many bytes of texts an answer holds before further texts are shortened. As JSON a byte may take
+/// six, and the steering messages are in the answer twice; a frame holds 64 MiB.
+const ROOM_FOR_TEXTS: usize = 4 * 1024 * 1024;
+
+/// How many characters of a shortened text are left.
+const SHORTENED_CHARS: usize = 200;
+
 pub(super) async fn pending(context: Context, params: Of) -> Result<Pending, RpcError> {
     let session = context.session(&params.session_id)?;
     let pending = session.state(|state: &State| Pending {
         items: state.queue.iter().map(describe).collect(),
-        steering_messages: state.steering.iter().map(shown).collect(),
+        steering_messages: Vec::new(),
         steering_items: state.steering.iter().map(describe_message).collect(),
         withdrawable_turn_message_id: state.withdrawable().map(|message| message.id.clone()),
     });
-    Ok(pending.await?)
+    let mut pending = pending.await?;
+    let mut room = ROOM_FOR_TEXTS;
+    for item in pending.steering_items.iter_mut().chain(&mut pending.items) {
+        shorten(item, &mut room);
+    }
+    let steering = pending.steering_items.iter();
+    pending.steering_messages = steering.map(|item| item.display_text.clone()).collect();
+    Ok(pending)
+}
+
+/// Leaves only the beginning of a text for which there is no room in the answer.
+fn shorten(item: &mut PendingItem, room: &mut usize) {
+    if let Some(left) = room.checked_sub(item.display_text.len()) {
+        *room = left;
+        return;
+    }
+    let beginning = item.display_text.chars().take(SHORTENED_CHARS);
+    let beginning: String = beginning.chain(['…']).collect();
+    item.is_shortened = true;
+    item.display_text = beginning;
 }
 
 /// Returns the text of a message that people see.
@@ -44,6 +70,7 @@ fn describe_message(message: &PendingMessage) -> PendingItem {
         message_id: Some(message.id.clone()),
         kind: "message".to_owned(),
         display_text: shown(message),
+        is_shortened: false,
         agent_mode: message.agent_mode.clone().unwrap_or_else(interactive),
         source: message.source.clone(),
         sent_by: message.sender.clone(),
@@ -58,6 +85,7 @@ fn describe(item: &QueueItem) -> PendingItem {
             message_id: None,
             kind: "command".to_owned(),
             display_text: command.shown().to_owned(),
+            is_shortened: false,
             agent_mode: interactive(),
             source: None,
             sent_by: command.sender.clone(),
