@@ -176,10 +176,16 @@ mod tests {
     #[test]
     fn lines_of_the_format_become_a_range() {
         let table = [
-            (json!({"offset": 10, "limit": 5}), json!({"view_range": [10, 14]})),
+            (
+                json!({"offset": 10, "limit": 5}),
+                json!({"view_range": [10, 14]}),
+            ),
             (json!({"offset": 10}), json!({"view_range": [10, -1]})),
             (json!({"limit": 5}), json!({"view_range": [1, 5]})),
-            (json!({"offset": "x", "limit": 5}), json!({"offset": "x", "limit": 5})),
+            (
+                json!({"offset": "x", "limit": 5}),
+                json!({"offset": "x", "limit": 5}),
+            ),
         ];
         for (theirs, ours) in table {
             let Value::Object(members) = theirs else {
