@@ -58,7 +58,9 @@ async fn a_copy_that_ends_before_its_first_event_keeps_what_narrows_rights() {
     let rule = json!([{"kind": "shell", "argument": "touch:*"}]);
     let deny = json!({"scope": "session", "loopdDeny": rule});
     session.call("session.permissions.modifyRules", deny).await;
-    session.call("session.mode.set", json!({"mode": "plan"})).await;
+    session
+        .call("session.mode.set", json!({"mode": "plan"}))
+        .await;
     let first = session.messages().await[0]["id"].clone();
     let params = json!({"sessionId": session.id, "toEventId": first});
     let forked = session.client().call("sessions.fork", params).await;

@@ -44,8 +44,8 @@ pub(crate) use permission::COULD_NOT_ASK;
 pub use permission::denied_by_rules;
 pub(crate) use permission::{asked_by_tool_rule, could_not_ask, warning_about};
 pub(crate) use planning::{
-    OTHER_PLAN_APPROVED, PlanNext, not_in_plan_mode, plan_began_meanwhile, plan_answer_failed, plan_approved, plan_mode_ended,
-    plan_not_answered, plan_rejected, still_running,
+    OTHER_PLAN_APPROVED, PlanNext, not_in_plan_mode, plan_answer_failed, plan_approved,
+    plan_began_meanwhile, plan_mode_ended, plan_not_answered, plan_rejected, still_running,
 };
 pub use planning::{plan_mode, refused_while_planning};
 pub(crate) use room::left_out;

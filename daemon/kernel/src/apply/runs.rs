@@ -184,7 +184,13 @@ pub(super) fn blocked(state: &mut State, id: &MessageId, error: &EventId) {
             answer: None,
             error: Some(error.clone()),
         };
-        remember(state, vec![EndedMessage { id: id.clone(), end }]);
+        remember(
+            state,
+            vec![EndedMessage {
+                id: id.clone(),
+                end,
+            }],
+        );
     }
 }
 

@@ -81,12 +81,11 @@ pub(super) fn change_mode(state: &State, decision: &mut Decision, mode: Mode) {
         previous_mode,
         new_mode: mode,
     }));
-    let running = (mode == Mode::Plan)
-        .then(|| {
-            let shells: Vec<&str> = state.changed_shells.with_jobs().collect();
-            let foreground = foreground_commands(state, decision);
-            texts::still_running(state.tasks.running(), foreground.into_iter(), &shells)
-        });
+    let running = (mode == Mode::Plan).then(|| {
+        let shells: Vec<&str> = state.changed_shells.with_jobs().collect();
+        let foreground = foreground_commands(state, decision);
+        texts::still_running(state.tasks.running(), foreground.into_iter(), &shells)
+    });
     if let Some(message) = running.flatten() {
         decision.store(Durable::SessionWarning(Warning {
             warning_type: RUNNING_IN_PLAN_MODE.to_owned(),
@@ -103,9 +102,7 @@ fn foreground_commands<'s>(state: &'s State, decision: &Decision) -> Vec<&'s str
     let started = |call: &&CallState| call.may_run() && call.stage != CallStage::Requested;
     let running = calls.iter().filter(started);
     let running = running.filter(|call| !decision.completes(&call.call.id));
-    running
-        .filter_map(|call| command_of(&call.call))
-        .collect()
+    running.filter_map(|call| command_of(&call.call)).collect()
 }
 
 /// Switches to a model. Capabilities that were stated for the earlier model are replaced.
@@ -266,7 +263,12 @@ pub(super) fn tell_hooks_off(state: &State, options: &SessionOptions, decision: 
 }
 
 /// Stores the options and the directory if they changed.
-pub(super) fn configure(state: &State, decision: &mut Decision, options: SessionOptions, cwd: String) {
+pub(super) fn configure(
+    state: &State,
+    decision: &mut Decision,
+    options: SessionOptions,
+    cwd: String,
+) {
     if cwd == state.cwd && options == state.options {
         return;
     }

@@ -279,7 +279,9 @@ fn being_prepared<'a>(state: &'a State, prepared: &Prepared) -> Option<&'a Prepa
     let waiting = preparing.messages.iter().map(|message| &message.id);
     let (blocked, ready): (Vec<_>, Vec<_>) = waiting.partition(|id| is_blocked(id));
     let is_it = blocked.len() == prepared.blocked.len()
-        && ready.into_iter().eq(prepared.messages.iter().map(|it| &it.id));
+        && ready
+            .into_iter()
+            .eq(prepared.messages.iter().map(|it| &it.id));
     is_it.then_some(preparing)
 }
 

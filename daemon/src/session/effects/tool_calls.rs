@@ -24,8 +24,7 @@ use crate::tool::{
 use crate::turn::argument_limit::refused_arguments;
 use crate::turn::tool_call::{self, CallInput};
 use loopd_kernel::command::{
-    AssessAgain, Assessed, CallNeed, CallOutcome, CallStatusReport, Command, GrantCheck,
-    Refusal,
+    AssessAgain, Assessed, CallNeed, CallOutcome, CallStatusReport, Command, GrantCheck, Refusal,
 };
 use loopd_kernel::hook::HookVerdict;
 use loopd_kernel::model::ToolCall;
@@ -365,7 +364,8 @@ impl Actor {
         let (turn, call) = waits?;
         let (context, _) = self.tool_context(&call, self.redaction());
         let hooks = self.state.calls().find(|open| open.call.id == call);
-        let hooks = hooks.and_then(|open| Some((open.call.clone(), self.reviewer(&open.call, None)?)));
+        let hooks =
+            hooks.and_then(|open| Some((open.call.clone(), self.reviewer(&open.call, None)?)));
         let reporter = self.reporter();
         let (failed_turn, failed_call) = (turn.clone(), call.clone());
         let work = Work::new(

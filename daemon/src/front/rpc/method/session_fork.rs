@@ -56,9 +56,7 @@ pub(super) async fn fork(context: Context, params: ForkParams) -> Result<Forked,
     let session = context.app.sessions.open_fork(id.clone());
     session.command(Command::ClearQueue).await?;
     let full = state_of(&source, &events)?;
-    session
-        .command(Command::NarrowLike(Box::new(full)))
-        .await?;
+    session.command(Command::NarrowLike(Box::new(full))).await?;
     // Sub-agents go on for the source only: two sessions must not use one sub-agent.
     let agents = session.state(|state| {
         let agents = state.tasks.iter().filter(|task| task.agent().is_some());
