@@ -12,6 +12,7 @@ mod command;
 mod compaction;
 mod condition;
 mod context;
+mod effect;
 mod event;
 mod file_watch;
 mod guard;

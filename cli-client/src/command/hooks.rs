@@ -86,7 +86,7 @@ pub(crate) async fn test(app: &App, file: &Path, event: String) -> anyhow::Resul
 
 fn tried(file: &Path, hook: &TriedHook) -> String {
     let answer = match (&hook.error, &hook.output) {
-        (Some(error), _) => format!("failed    {error}; a guard denies then"),
+        (Some(error), _) => format!("failed    {error}"),
         (None, Some(output)) => format!("answered  {output}"),
         (None, None) => "answered  nothing".to_owned(),
     };
@@ -96,6 +96,8 @@ fn tried(file: &Path, hook: &TriedHook) -> String {
         format!("    was told  {}", hook.payload),
         format!("    {answer}"),
     ];
+    let effect = hook.effect.iter();
+    lines.extend(effect.map(|effect| format!("    effect    {effect}")));
     let notices = hook.notices.iter();
     lines.extend(notices.map(|notice| format!("    notice    {notice}")));
     sanitize(&lines.join("\n")) + "\n"

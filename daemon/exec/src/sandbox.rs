@@ -194,10 +194,18 @@ impl ScratchFolder {
         Self::below(self.0.parent.clone())
     }
 
-    /// Removes the folder with all that is in it, once its commands have ended.
-    pub(crate) fn remove(&self) {
+    /// Removes the folder with all that is in it, once its commands have ended. Fails with what people are
+    /// told if something stays.
+    pub(crate) fn remove(&self) -> Result<(), String> {
         #[cfg(target_os = "linux")]
-        self.0.made.lock().take();
+        if let Some(made) = self.0.made.lock().take() {
+            let path = made.path.clone();
+            made.remove().map_err(|error| {
+                let path = path.display();
+                format!("The scratch folder of plan mode {path} stays, because it could not be removed: {error}.")
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns the path of the folder; makes it if it is not there.

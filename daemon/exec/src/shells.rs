@@ -43,6 +43,9 @@ use slot::{Retention, ShellSlot};
 use spare::SpareShell;
 use table::{MAX_SHELLS, ShellTable};
 
+/// The type of the warning that a scratch folder of plan mode could not be removed.
+const SCRATCH_LEFT: &str = "scratch_left";
+
 /// Records commands in the log of a session.
 pub trait TaskLog: Send + Sync + 'static {
     /// Resolves when the command is stored; fails when the session is gone or refuses the command.
@@ -422,10 +425,6 @@ impl Shells {
         let sandboxed = table.slots.iter().filter(|(_, slot)| slot.sandboxed);
         let ids: Vec<ShellId> = sandboxed.map(|(id, _)| id.clone()).collect();
         drop(table);
-        if ids.is_empty() {
-            left.remove();
-            return;
-        }
         let shells = self.clone();
         self.0.tasks.spawn(async move {
             for id in ids {
@@ -434,7 +433,13 @@ impl Shells {
                 shells.stop(&id, reason).await.ok();
                 shells.close_slot(&id, reason, Retention::UntilClosed);
             }
-            left.remove();
+            // It may have very many files.
+            let removed = tokio::task::spawn_blocking(move || left.remove()).await;
+            if let Ok(Err(told)) = removed {
+                let warning = Command::file_warning(SCRATCH_LEFT, told);
+                // A session that has ended has nobody to tell.
+                shells.0.setup.log.record(warning).await.ok();
+            }
         });
     }
 
@@ -517,7 +522,9 @@ impl Shells {
             .processes
             .end_session(&self.0.setup.session)
             .await;
-        self.0.sandbox_scratch.lock().remove();
+        if let Err(told) = self.0.sandbox_scratch.lock().remove() {
+            tracing::warn!(session = %self.0.setup.session, "{told}");
+        }
     }
 }
 

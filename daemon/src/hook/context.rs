@@ -10,6 +10,7 @@ use loopd_proto::event::hook::{HookEnd, HookError, HookProgress, HookStart};
 use loopd_proto::event::session::Warning;
 use loopd_proto::id::{EventId, SessionId};
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,7 @@ use super::input::HookInput;
 use super::output::{HookFailure, HookOutput};
 use super::transcript::Transcript;
 use super::vocabulary::{OddMember, odd_members};
-use crate::client::AskError;
+use crate::client::{AskError, ClientId};
 use crate::discovery::hooks::{HookAction, HookKind, HookOrigin, MatchSubject, PayloadForm};
 use crate::launch::Launch;
 use crate::mcp::McpCell;
@@ -40,6 +41,8 @@ const MOST_PROGRESS: usize = 200;
 #[derive(Clone)]
 pub struct HookContext {
     pub hooks: Hooks,
+    /// The clients that the session has now, of those that answer hooks.
+    pub present: watch::Receiver<Vec<ClientId>>,
     /// The session in which something happens.
     pub session: SessionId,
     /// The sub-agent that the session belongs to.
@@ -145,7 +148,10 @@ impl HookContext {
         }
         let clients = !self.hooks.clients.is_empty() && input.is_read_with_transcript();
         if clients || !files.is_empty() {
-            self.transcript.update(self.services.store.as_ref()).await;
+            let wrong = self.transcript.update(self.services.store.as_ref()).await;
+            if let Some(told) = wrong {
+                self.warn("transcript", told);
+            }
         }
         let is_policy = |hook: &&Arc<FileHook>| hook.definition.source.origin == HookOrigin::Policy;
         let (policy, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_policy);
@@ -206,6 +212,9 @@ impl HookContext {
                     limit.as_secs()
                 ))),
             },
+            () = left(self.present.clone(), asked.client.id()) => {
+                Err(HookFailure::Absent(ClientGuards::of([asked.name.as_str()])))
+            }
             () = self.cancel.cancelled() => {
                 Err(HookFailure::failed("the turn was stopped while the client was asked"))
             }
@@ -485,6 +494,15 @@ impl HookContext {
                 temporary,
             }));
         }
+    }
+}
+
+/// Resolves when a client has left the session.
+async fn left(mut present: watch::Receiver<Vec<ClientId>>, client: ClientId) {
+    let left = present.wait_for(|present| !present.contains(&client));
+    if left.await.is_err() {
+        // The session has ended, and so does whoever asks.
+        std::future::pending::<()>().await;
     }
 }
 

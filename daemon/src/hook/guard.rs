@@ -41,8 +41,8 @@ pub struct GuardIsAbsent {
 
 /// What one guard said.
 #[derive(Debug, Default)]
-struct GuardAnswer {
-    verdict: HookVerdict,
+pub(super) struct GuardAnswer {
+    pub(super) verdict: HookVerdict,
     arguments: Option<Value>,
     context: Option<String>,
 }
@@ -266,7 +266,7 @@ fn deny(reason: Option<&str>) -> HookVerdict {
     })
 }
 
-fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String> {
+pub(super) fn read_guard(kind: HookKind, output: &HookOutput) -> Result<GuardAnswer, String> {
     if let Some(specific) = output.members.get("hookSpecificOutput")
         && !specific.is_null()
         && !specific.is_object()

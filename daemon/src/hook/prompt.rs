@@ -80,7 +80,11 @@ impl HookContext {
     }
 }
 
-fn read(output: &HookOutput, kind: HookKind, changes: Option<&str>) -> Result<PromptEnd, String> {
+pub(super) fn read(
+    output: &HookOutput,
+    kind: HookKind,
+    changes: Option<&str>,
+) -> Result<PromptEnd, String> {
     let mut end = PromptEnd::default();
     if let Some(name) = changes {
         let text = output.text_of(name)?;

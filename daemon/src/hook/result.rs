@@ -238,6 +238,22 @@ impl Review {
     }
 }
 
+/// Says what an answer would do to a result.
+pub(super) fn review_effect(output: &HookOutput) -> Result<Option<String>, String> {
+    let review = Review::read(output)?;
+    let mut effects = Vec::new();
+    match review.change {
+        Change::Nothing => {}
+        Change::Modified(_) => effects.push("changes the output".to_owned()),
+        Change::KeptBack(_) => effects.push("keeps the output back".to_owned()),
+    }
+    if !review.told.is_empty() {
+        effects.push(format!("tells the model: {}", review.told.join(" ")));
+    }
+    effects.extend(review.stops.map(|why| format!("ends the run: {why}")));
+    Ok((!effects.is_empty()).then(|| effects.join("; ")))
+}
+
 /// Returns why a hook stops the agent.
 fn stop_reason(output: &HookOutput) -> String {
     let reason = output.member("stopReason").and_then(Value::as_str);

@@ -136,7 +136,7 @@ impl HookContext {
     }
 }
 
-fn reason(output: &HookOutput) -> Result<Option<String>, String> {
+pub(super) fn reason(output: &HookOutput) -> Result<Option<String>, String> {
     match output.block()? {
         Some(reason) if reason.trim().is_empty() => Err(
             "it blocks without a `reason`, which would be the next input of the model".to_owned(),

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loopd_kernel::rewind::{HiddenRange, counts};
 use loopd_proto::id::{Seq, SessionId};
@@ -25,6 +26,8 @@ struct Inner {
     written: Mutex<Option<Seq>>,
     path: SyncMutex<Option<PathBuf>>,
     taken_back: SyncMutex<TakenBack>,
+    /// Whether people were told that the file cannot be written.
+    told: AtomicBool,
 }
 
 /// What rewinds took back of the log.
@@ -44,6 +47,7 @@ impl Transcript {
             written: Mutex::default(),
             path: SyncMutex::default(),
             taken_back: SyncMutex::default(),
+            told: AtomicBool::new(false),
         }))
     }
 
@@ -67,8 +71,8 @@ impl Transcript {
         self.0.path.lock().clone()
     }
 
-    /// Brings the file up to date.
-    pub(super) async fn update(&self, store: &dyn Store) {
+    /// Brings the file up to date. Returns what people have to be told.
+    pub(super) async fn update(&self, store: &dyn Store) -> Option<String> {
         let mut written = self.0.written.lock().await;
         let path = self.0.folder.join("transcript.jsonl");
         let hidden = {
@@ -87,7 +91,7 @@ impl Transcript {
                 Ok(events) => events,
                 Err(error) => {
                     tracing::warn!(session = %self.0.session, %error, "the transcript is not up to date");
-                    return;
+                    return None;
                 }
             };
             let Some(last) = events.last() else {
@@ -103,12 +107,20 @@ impl Transcript {
             let anew = is_new && at == Seq(0);
             if let Err(error) = append(&path, text, anew).await {
                 tracing::warn!(path = %path.display(), %error, "the transcript could not be written");
-                return;
+                *self.0.path.lock() = None;
+                let told = self.0.told.swap(true, Ordering::Relaxed);
+                return (!told).then(|| {
+                    let path = path.display();
+                    format!(
+                        "The transcript {path} could not be written, so hooks get none: {error}."
+                    )
+                });
             }
             at = last;
         }
         *written = Some(at);
         *self.0.path.lock() = Some(path);
+        None
     }
 }
 
@@ -118,16 +130,52 @@ async fn append(path: &Path, text: String, anew: bool) -> std::io::Result<()> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let mut options = std::fs::OpenOptions::new();
-        options.create(true);
+        let mut file = open(&path)?;
         if anew {
-            options.write(true).truncate(true);
-        } else {
-            options.append(true);
+            file.set_len(0)?;
         }
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path)?.write_all(text.as_bytes())
+        file.write_all(text.as_bytes())
     });
     write.await.map_err(std::io::Error::other)?
+}
+
+/// Opens a transcript to add to it, and nothing that somebody put in its place: no link, and no file that
+/// has another name.
+#[cfg(unix)]
+fn open(path: &Path) -> std::io::Result<std::fs::File> {
+    use rustix::fs::{Mode, OFlags};
+    use std::os::unix::fs::MetadataExt;
+
+    let is_link = |error: rustix::io::Errno| match error {
+        rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR => {
+            std::io::Error::other("a link stands in its place or in that of its folder; remove it")
+        }
+        error => error.into(),
+    };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    };
+    let above = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, above, Mode::empty()).map_err(is_link)?;
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK
+        | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(&folder, name, flags, Mode::RUSR | Mode::WUSR);
+    let file = std::fs::File::from(opened.map_err(is_link)?);
+    let facts = file.metadata()?;
+    if !facts.is_file() || facts.nlink() != 1 {
+        return Err(std::io::Error::other(
+            "another file stands in its place; remove it",
+        ));
+    }
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> std::io::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true).open(path)
 }

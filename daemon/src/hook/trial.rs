@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use loopd_proto::id::SessionId;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::background::BackgroundHooks;
 use super::context::{HookAgent, HookContext};
+use super::effect;
 use super::handlers::{FileHook, Hooks};
 use super::input::HookInput;
 use super::output::HookOutput;
@@ -32,6 +34,8 @@ pub struct HookTrial {
     pub output: Option<Value>,
     /// Why it has no answer. As a guard it denies then, unless it says `"onFailure": "continue"`.
     pub error: Option<String>,
+    /// What its answer, or its failure, would come to in a session; `None` if that is nothing.
+    pub effect: Option<String>,
     /// What of its answer does not do what it seems to ask for.
     pub notices: Vec<String>,
     pub time: Duration,
@@ -48,6 +52,7 @@ pub async fn try_out(
     let background = BackgroundHooks::default();
     let context = HookContext {
         hooks: Hooks::default(),
+        present: watch::Sender::default().subscribe(),
         agent: HookAgent::of_sample(definition.kind),
         cwd: cwd.to_string_lossy().into_owned(),
         is_planning: false,
@@ -72,13 +77,15 @@ pub async fn try_out(
     let hook = Arc::new(FileHook::new(definition));
     let started = clock.instant();
     let result = context.act(&hook, &payload).await;
+    let result = result.map(|mut output| {
+        output.odd = odd_members(kind, &output);
+        output
+    });
     HookTrial {
+        effect: effect::of(&hook.definition, &result),
         notices: result
             .iter()
-            .flat_map(|output| {
-                let odd = odd_members(kind, output);
-                odd.iter().map(OddMember::told).collect::<Vec<_>>()
-            })
+            .flat_map(|output| output.odd.iter().map(OddMember::told))
             .collect(),
         time: clock.instant().duration_since(started),
         output: result.as_ref().ok().and_then(HookOutput::shown),

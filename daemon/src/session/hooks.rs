@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loopd_proto::id::ToolCallId;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::lookup::report_found;
@@ -58,6 +58,8 @@ pub(super) struct SessionHooks {
     pub(super) inherited: bool,
     /// Whether the hooks know that the session, or the sub-agent, has begun.
     pub(super) begun: bool,
+    /// The clients that may be asked now. Nobody waits for the answer of one that is not among them any more.
+    present: watch::Sender<Vec<ClientId>>,
     /// Whether the hooks at the start of the session, or of the sub-agent, have let it begin.
     let_begin: Arc<AtomicBool>,
     /// Whether hooks are still being looked for, before the prompts that they may be about.
@@ -105,6 +107,7 @@ impl SessionHooks {
             transcript,
             inherited: false,
             begun: false,
+            present: watch::Sender::default(),
             let_begin: Arc::default(),
             looking: Arc::default(),
             ended: false,
@@ -190,9 +193,18 @@ impl Actor {
                 .has(kind, subject, &of_servers.unwrap_or_default())
     }
 
+    /// Notes which clients hooks may be asked of, so that nobody waits for one that has left.
+    pub(super) fn note_hook_clients(&self) -> Hooks {
+        let hooks = self.hooks();
+        let present = hooks.clients.iter().map(|it| it.client.id()).collect();
+        self.hooks.present.send_replace(present);
+        hooks
+    }
+
     pub(super) fn hook_context(&self) -> HookContext {
         HookContext {
-            hooks: self.hooks(),
+            hooks: self.note_hook_clients(),
+            present: self.hooks.present.subscribe(),
             session: self.state.id.clone(),
             agent: self.state.subagent.as_ref().map(|own| HookAgent {
                 id: own.task.to_string(),

@@ -104,6 +104,9 @@ pub struct TriedHook {
     pub output: Option<serde_json::Value>,
     /// Why it has no answer.
     pub error: Option<String>,
+    /// What its answer, or its failure, would come to in a session; absent if that is nothing.
+    #[serde(default)]
+    pub effect: Option<String>,
     /// What of its answer does not do what it seems to ask for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,

@@ -200,3 +200,55 @@ async fn people_can_let_a_session_go_on_without_the_hooks_of_its_client() {
     assert_eq!(lifted["lifted"], false);
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_call_waits_if_the_app_that_is_asked_about_it_leaves_the_session() {
+    let (daemon, session) = hooked(one_call(bash("c", "touch made"), "")).await;
+    session.approve_all().await;
+    let app = HookApp::on(session.client(), |kind, _| never_guards(kind));
+    let mut other = daemon.client().resume(&session.id, without_hooks()).await;
+    session.send("go").await;
+    app.asked("preToolUse", 1).await;
+    session.destroy().await;
+    let told = warning(&mut other, "guard_absent").await;
+    assert!(told.contains("loop hooks lift"), "{told}");
+    waits(&daemon, &session.id).await;
+    assert!(!daemon.file("made").exists());
+
+    // Who sends something meanwhile is told why nothing happens.
+    other.send("more").await;
+    warning(&mut other, "guard_absent").await;
+    other.call("session.queue.clear", json!({})).await;
+    other.call("loopd.hooks.lift", json!({})).await;
+    other.next("session.idle").await;
+    assert!(daemon.file("made").exists());
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn an_allow_of_one_app_does_not_count_for_another_that_left_while_it_was_asked() {
+    let daemon = Daemon::playing(one_call(bash("c", "touch made"), "")).await;
+    let first = daemon.client();
+    let app = HookApp::on(&first, |kind, _| never_guards(kind));
+    let session = first.create(offer()).await;
+    session.approve_all().await;
+    let second = daemon.client();
+    let _allowing = HookApp::saying(
+        &second,
+        "preToolUse",
+        json!({"permissionDecision": "allow"}),
+    );
+    let mut other = second.resume(&session.id, offer()).await;
+    session.send("go").await;
+    app.asked("preToolUse", 1).await;
+    session.destroy().await;
+    warning(&mut other, "guard_absent").await;
+    waits(&daemon, &session.id).await;
+    assert!(!daemon.file("made").exists());
+    let third = daemon.client();
+    let _back = HookApp::silent(&third);
+    let _guarding = third.resume(&session.id, offer()).await;
+    other.next("session.idle").await;
+    assert!(daemon.file("made").exists());
+    daemon.finish().await;
+}

@@ -244,3 +244,19 @@ async fn a_hook_that_was_there_from_the_beginning_allows() {
     assert!(daemon.file("made").exists());
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn nobody_is_told_that_what_was_accepted_is_new() {
+    let hooks = json!({"preToolUse": [{"bash": "true"}], "postToolUse": [{"bash": "true"}]});
+    let (daemon, mut session) = with_files(hooks, [Turn::user("one").says("ok")]).await;
+    daemon.client().call("loopd.hooks.accept", json!({})).await;
+    session.ask("one").await;
+    let events = session.events();
+    let told: Vec<_> = events
+        .iter()
+        .filter(|event| event["type"] == "session.warning")
+        .collect();
+    assert!(told.is_empty(), "{told:?}");
+    assert!(!listed(&daemon).await.contains("new"));
+    daemon.finish().await;
+}

@@ -195,3 +195,35 @@ async fn the_transcript_is_a_file_of_events_that_only_grows() {
     assert_eq!(ids.len(), third.len(), "no event is there twice");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_link_in_the_place_of_the_transcript_is_not_followed() {
+    for place in ["transcript.jsonl", ""] {
+        let daemon = Daemon::playing([Turn::user("one").says("done")]).await;
+        let mut session = daemon.client().create(offer()).await;
+        let app = HookApp::silent(session.client());
+        let services = &daemon.app.services;
+        let folder = services.session_folder(&session.id.as_str().into());
+        let outside = tempfile::TempDir::new().unwrap();
+        let (link, target) = match place {
+            "" => (folder.clone(), outside.path().to_owned()),
+            name => (folder.join(name), outside.path().join("mine")),
+        };
+        std::fs::write(outside.path().join("mine"), "mine").unwrap();
+        if link.exists() {
+            std::fs::remove_dir_all(&link).unwrap();
+        }
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        session.send("one").await;
+        let told = super::support::warning(&mut session, "transcript").await;
+        assert!(told.contains("a link stands in its place"), "{told}");
+        session.next("session.idle").await;
+        let mine = std::fs::read_to_string(outside.path().join("mine")).unwrap();
+        assert_eq!(mine, "mine");
+        assert!(!outside.path().join("transcript.jsonl").exists());
+        let path = &app.inputs("agentStop")[0]["transcriptPath"];
+        assert!(path.is_null(), "{path}");
+        daemon.finish().await;
+    }
+}

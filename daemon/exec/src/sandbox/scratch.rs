@@ -4,9 +4,9 @@
 //! folder above it. So it is made anew, under a name that nobody knows before, and no link below
 //! the daemon's home is followed on the way to it. What counts from then on is the open descriptor.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -27,6 +27,7 @@ const PREFIX: &str = "sandbox-";
 pub(super) struct MadeFolder {
     pub(super) path: PathBuf,
     pub(super) descriptor: OwnedFd,
+    is_removed: bool,
 }
 
 impl MadeFolder {
@@ -47,7 +48,11 @@ impl MadeFolder {
                 path.display()
             )));
         }
-        Ok(Self { path, descriptor })
+        Ok(Self {
+            path,
+            descriptor,
+            is_removed: false,
+        })
     }
 
     /// Whether its files take at most so many bytes.
@@ -69,15 +74,28 @@ impl MadeFolder {
     }
 }
 
-/// The folder is removed when no command may write to it any more. Only what the descriptor leads to is
-/// removed, whatever its path names by then.
+impl MadeFolder {
+    /// Removes the folder with all that is in it. Only what the descriptor leads to is removed, whatever its
+    /// path names by then.
+    pub(super) fn remove(mut self) -> io::Result<()> {
+        self.remove_now()
+    }
+
+    fn remove_now(&mut self) -> io::Result<()> {
+        self.is_removed = true;
+        remove_below(self.descriptor.as_fd())?;
+        if self.is_in_place() {
+            rustix::fs::rmdir(&self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// The folder is removed when no command may write to it any more.
 impl Drop for MadeFolder {
     fn drop(&mut self) {
-        if let Err(error) = remove_below(self.descriptor.as_fd(), DEEPEST) {
-            tracing::warn!(folder = %self.path.display(), %error, "a scratch folder could not be emptied");
-        }
-        if self.is_in_place()
-            && let Err(error) = rustix::fs::rmdir(&self.path)
+        if !self.is_removed
+            && let Err(error) = self.remove_now()
         {
             tracing::warn!(folder = %self.path.display(), %error, "a scratch folder could not be removed");
         }
@@ -122,7 +140,7 @@ fn remove_left_in(temp: BorrowedFd<'_>) -> io::Result<usize> {
         let Ok(left) = rustix::fs::openat(&opened, name, STEP, Mode::empty()) else {
             continue;
         };
-        let gone = remove_below(left.as_fd(), DEEPEST)
+        let gone = remove_below(left.as_fd())
             .and_then(|()| Ok(rustix::fs::unlinkat(&opened, name, AtFlags::REMOVEDIR)?));
         match gone {
             Ok(()) => removed += 1,
@@ -133,8 +151,11 @@ fn remove_left_in(temp: BorrowedFd<'_>) -> io::Result<usize> {
     Ok(removed)
 }
 
-/// How many folders inside each other are looked at.
+/// How many folders inside each other are looked at to add up their sizes.
 const DEEPEST: usize = 128;
+
+/// How many entries are removed at most.
+const MOST_REMOVED: usize = 5_000_000;
 
 /// How many entries are looked at to add up their sizes.
 const MOST_ENTRIES: usize = 100_000;
@@ -151,25 +172,64 @@ fn is_real(name: &CStr) -> bool {
     !matches!(name.to_bytes(), b"." | b"..")
 }
 
-/// Removes what is in a folder, without following a link.
-fn remove_below(folder: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+/// Removes what is in a folder, without following a link. A folder inside of another is moved up before that
+/// one is removed, so that it does not matter how deep they are.
+fn remove_below(top: BorrowedFd<'_>) -> io::Result<()> {
+    let mut entries_left = MOST_REMOVED;
+    let mut waiting = empty(top, &mut entries_left, |name| Ok(name.to_owned()))?;
+    let prefix = Ulid::generate();
+    let mut moved = 0_u64;
+    while let Some(name) = waiting.pop() {
+        let folder = open_to_empty(top, &name)?;
+        let below = empty(folder.as_fd(), &mut entries_left, |name| {
+            // Whoever moves a folder has to write to it.
+            open_to_empty(folder.as_fd(), name)?;
+            moved += 1;
+            let up = CString::new(format!("{prefix}-{moved}"))?;
+            rustix::fs::renameat(&folder, name, top, &up)?;
+            Ok(up)
+        })?;
+        waiting.extend(below);
+        rustix::fs::unlinkat(top, &name, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}
+
+/// Removes the files of a folder. Returns what `keep` makes of the name of each folder in it.
+fn empty(
+    folder: BorrowedFd<'_>,
+    entries_left: &mut usize,
+    mut keep: impl FnMut(&CStr) -> io::Result<CString>,
+) -> io::Result<Vec<CString>> {
     let (opened, entries) = entries_of(folder)?;
+    let mut folders = Vec::new();
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
         if !is_real(name) {
             continue;
         }
+        *entries_left = entries_left.checked_sub(1).ok_or_else(|| {
+            io::Error::other(format!("there are more than {MOST_REMOVED} files in it"))
+        })?;
         match rustix::fs::unlinkat(&opened, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => continue,
-            Err(Errno::ISDIR | Errno::PERM) if depth > 0 => {}
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(Errno::ISDIR | Errno::PERM) => folders.push(keep(name)?),
             Err(error) => return Err(error.into()),
         }
-        let below = rustix::fs::openat(&opened, name, STEP, Mode::empty())?;
-        remove_below(below.as_fd(), depth - 1)?;
-        rustix::fs::unlinkat(&opened, name, AtFlags::REMOVEDIR)?;
     }
-    Ok(())
+    Ok(folders)
+}
+
+/// Opens a folder whose entries are removed next. Its command may have closed it to everybody.
+fn open_to_empty(above: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    let opened = rustix::fs::openat(above, name, STEP, Mode::empty())?;
+    let facts = rustix::fs::fstat(&opened)?;
+    if !Mode::from_raw_mode(facts.st_mode).contains(Mode::RWXU) {
+        let itself = format!("/proc/self/fd/{}", opened.as_raw_fd());
+        rustix::fs::chmod(itself, Mode::RWXU)?;
+    }
+    Ok(opened)
 }
 
 /// Adds up the sizes of files; `None` if there are too many of them, or too much.
@@ -240,5 +300,33 @@ fn step(above: BorrowedFd<'_>, name: &Path, path: &Path) -> io::Result<OwnedFd> 
             path.display()
         ))),
         opened => Ok(opened?),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_removed_however_deep_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let parent = root.path().canonicalize().unwrap();
+        let outside = parent.join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("kept"), "x").unwrap();
+        let made = MadeFolder::new_in(&parent).unwrap();
+        let mut at = made.descriptor.try_clone().unwrap();
+        for _ in 0..3_000 {
+            rustix::fs::mkdirat(&at, "d", Mode::RWXU).unwrap();
+            rustix::fs::mkdirat(&at, "beside", Mode::RWXU).unwrap();
+            rustix::fs::symlinkat(&outside, &at, "link").unwrap();
+            at = rustix::fs::openat(&at, "d", STEP, Mode::empty()).unwrap();
+        }
+        rustix::fs::mkdirat(&at, "closed", Mode::empty()).unwrap();
+        let path = made.path.clone();
+        made.remove().unwrap();
+        assert!(!path.exists());
+        assert!(outside.join("kept").exists());
     }
 }

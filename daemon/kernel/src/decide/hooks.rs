@@ -171,13 +171,27 @@ fn wait_for_guards(
         tool_call_id: id.clone(),
     })));
     if !turn.calls().iter().any(|call| call.stage.is_guarding()) {
-        decision.store(Durable::SessionWarning(Warning {
-            warning_type: "guard_absent".to_owned(),
-            message: texts::guard_absent(missing, opened_below(state, env)),
-            url: None,
-        }));
+        decision.store(Durable::SessionWarning(absent(state, missing, env)));
     }
     decision
+}
+
+fn absent(state: &State, missing: &ClientGuards, env: &DecideEnv<'_>) -> Warning {
+    Warning {
+        warning_type: "guard_absent".to_owned(),
+        message: texts::guard_absent(missing, opened_below(state, env)),
+        url: None,
+    }
+}
+
+/// Returns the warning that a call of the running turn still waits for clients that are not there.
+pub(super) fn still_absent(state: &State, env: &DecideEnv<'_>) -> Option<Warning> {
+    let turn = state.turn().filter(|turn| !turn.aborting)?;
+    let waits = turn.calls().iter().any(|call| call.stage.is_guarding());
+    waits.then(|| {
+        let missing = state.guards.missing_from(&(env.hooks.answering)());
+        absent(state, &missing, env)
+    })
 }
 
 /// Asks the hooks again about the calls that wait for them.

@@ -15,7 +15,7 @@ use loopd_proto::id::{MessageId, RequestId};
 use loopd_proto::permission::PermissionRequest;
 use loopd_proto::session::Mode;
 
-use super::settings;
+use super::{hooks, settings};
 use crate::apply::queue::insert;
 use crate::command::{Answer, DecideEnv, Decision, Effect, Refusal, Send, SendPlace, Step};
 use crate::policy::{Verdict, managed};
@@ -78,6 +78,10 @@ pub(super) fn send(
         &mut decision,
         env,
     );
+    // Who sends something now has not heard why the turn before it does not go on.
+    if let Some(warning) = hooks::still_absent(state, env) {
+        decision.tell(Ephemeral::SessionWarning(warning));
+    }
     Ok(decision)
 }
 

@@ -150,6 +150,7 @@ impl Actor {
             tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
         }
         let took_commands = self.clients.remove(client);
+        self.note_hook_clients();
         if ends {
             return Flow::Stop;
         }

@@ -147,8 +147,13 @@ impl Actor {
         }
     }
 
-    /// Stops waiting for a client that leaves by its own will.
+    /// Stops waiting for a client that leaves by its own will. One that leaves while it is asked about a call
+    /// is missed like one whose connection broke: nobody has judged the call in its place.
     pub(in crate::session) async fn guard_left(&mut self, client: ClientId, others_stay: bool) {
+        let mut asked = self.hooks.asking.values();
+        if others_stay && asked.any(|asked| asked.clients.contains(&client)) {
+            return;
+        }
         let mut attachments = self.clients.attachments().iter();
         let leaving = attachments.find(|it| it.client.id() == client && it.offer.hooks);
         if let Some(name) = leaving.map(|it| it.name.clone()) {

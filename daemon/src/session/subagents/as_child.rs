@@ -206,6 +206,7 @@ impl Actor {
         self.take_agent_hooks();
         self.hooks.guards_at_top = inheritance.guards;
         self.hooks.above = inheritance.above;
+        self.note_hook_clients();
         self.tie_audience(inheritance.streaming);
         self.hand_down();
     }

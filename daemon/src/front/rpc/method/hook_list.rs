@@ -22,8 +22,8 @@ use crate::front::rpc::error::RpcError;
 use crate::hook_times::HookTimes;
 use crate::subagent::definitions::{self, ProjectTrust, Roster, RosterInput};
 use crate::trust::{
-    ACCEPT, AcceptedGuards, GatedHook, GatedHooks, HookState, accept_agent_guards, accept_own,
-    hold_above, load_hooks, own_agent_guards, project_root,
+    ACCEPT, AcceptedGuards, GatedHook, GatedHooks, HookState, OwnContent, accept_agent_guards,
+    accept_own, hold_above, load_hooks, own_agent_guards, project_root, tell_unseen,
 };
 
 pub(super) async fn list(context: Context, params: HookListParams) -> Result<HookList, RpcError> {
@@ -97,6 +97,10 @@ pub(super) async fn accept(
         mut added,
         switches,
     } = accept_own(store, &hooks, &user).await?;
+    // Whoever accepts the files knows what is in them.
+    let accepted = load(&context, &cwd).await;
+    let own: Vec<OwnContent> = OwnContent::of_hooks(&accepted).collect();
+    tell_unseen(store, &own).await;
     let agents = roster(&context, &cwd).await?;
     let of_agents = accept_agent_guards(store, agents.own_guards()).await?;
     given_up.extend(of_agents.given_up);

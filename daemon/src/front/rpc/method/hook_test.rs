@@ -44,6 +44,7 @@ pub(super) async fn test(context: Context, params: HookTestParams) -> Result<Hoo
             payload: trial.payload,
             output: trial.output,
             error: trial.error,
+            effect: trial.effect,
             notices: trial.notices,
             milliseconds: u64::try_from(trial.time.as_millis()).unwrap_or(u64::MAX),
         });
