@@ -342,7 +342,9 @@ fn check_room(state: &State, bytes: usize) -> Result<(), Refusal> {
 fn check_bytes(state: &State, bytes: usize, changed: Option<&MessageId>) -> Result<(), Refusal> {
     let queued = state.queue.iter().map(|item| (item.id(), item.size()));
     let steering = state.steering.iter().map(|it| (&it.id, it.size()));
-    let others = queued.chain(steering).filter(|(id, _)| Some(*id) != changed);
+    let others = queued
+        .chain(steering)
+        .filter(|(id, _)| Some(*id) != changed);
     let waiting: usize = others.map(|(_, size)| size).sum();
     if waiting > 0 && waiting + bytes > QUEUE_BYTES {
         return Err(Refusal::QueueBytes {
