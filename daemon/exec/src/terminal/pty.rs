@@ -77,7 +77,10 @@ impl PtyShell {
             .await?;
         device.close_other_end();
         let pid = owned.pid;
-        let channel = owned.control.take().map(|socket| ShellChannel::new(socket, pid));
+        let channel = owned
+            .control
+            .take()
+            .map(|socket| ShellChannel::new(socket, pid));
         let no_socket = || ShellOpenError::Terminal(io::Error::other("bash has no socket to us"));
         let channel = channel.ok_or_else(no_socket)?;
         let (starts, start) = mpsc::channel(1);
