@@ -32,8 +32,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(options: Options) -> anyhow::Result<Self> {
-        let env = loopd_sdk::environment();
+    pub(crate) fn new(options: Options, env: BTreeMap<String, String>) -> anyhow::Result<Self> {
         Ok(Self {
             options,
             terminal: Terminal::new(&env),

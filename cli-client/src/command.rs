@@ -19,15 +19,17 @@ mod tasks;
 mod trust;
 mod worktrees;
 
+use std::collections::BTreeMap;
+
 use crate::app::App;
 use crate::args::{Args, HooksVerb, Verb};
 use crate::outcome::{Outcome, WrongUsage};
 use crate::stdin::with_stdin;
 use prompt::Shows;
 
-pub(crate) async fn run(args: Args) -> anyhow::Result<Outcome> {
+pub(crate) async fn run(args: Args, env: BTreeMap<String, String>) -> anyhow::Result<Outcome> {
     refuse_unused(&args)?;
-    let app = App::new(args.options)?;
+    let app = App::new(args.options, env)?;
     match args.command {
         Some(Verb::Sessions) => sessions::run(&app).await,
         Some(Verb::Ps) => ps::run(&app).await,

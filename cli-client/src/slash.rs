@@ -172,6 +172,10 @@ pub(crate) async fn read(
     else {
         return Ok(Said::Send(unescaped(line).into()));
     };
+    let mut own = OWN.iter().map(|(own, _)| *own).chain(["quit"]);
+    if !input.is_empty() && own.any(|own| own.eq_ignore_ascii_case(name)) {
+        bail!("/{name} takes nothing after it, also no text from stdin; leave that out");
+    }
     if name.eq_ignore_ascii_case("exit") || name.eq_ignore_ascii_case("quit") {
         return Ok(Said::Exit);
     }

@@ -22,6 +22,11 @@ pub(crate) fn with_stdin(
     prompt: Option<String>,
     notice: impl FnOnce(&str),
 ) -> anyhow::Result<Option<String>> {
+    if is_folder() {
+        return Err(WrongUsage::error(
+            "stdin is a folder, which has no text; give a file, or none with </dev/null",
+        ));
+    }
     let Some(prompt) = prompt else {
         if std::io::stdin().is_terminal() {
             return Ok(None);
@@ -82,6 +87,18 @@ pub(crate) fn can_bring_text() -> bool {
             FileType::RegularFile | FileType::Fifo | FileType::Socket
         )
     })
+}
+
+#[cfg(unix)]
+fn is_folder() -> bool {
+    use rustix::fs::FileType;
+    rustix::fs::fstat(std::io::stdin())
+        .is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::Directory)
+}
+
+#[cfg(not(unix))]
+fn is_folder() -> bool {
+    false
 }
 
 #[cfg(not(unix))]

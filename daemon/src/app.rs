@@ -2,12 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use loopd_mcp::SharedServers;
 use loopd_store::lock::{HomeLock, LockError, Owner};
 use loopd_store::{Location, OpenError, SqliteStore, Store};
 
-use crate::config::Config;
+use crate::config::{Config, UnattendedTimeout};
 use crate::front::rpc::QueuedCommands;
 use crate::front::rpc::server::Server;
 use crate::front::rpc::{Table, TableError};
@@ -40,8 +41,13 @@ pub enum StartError {
 }
 
 impl Server {
-    /// Locks the home directory and opens its store.
-    pub async fn open(home: &Path, socket: Option<&Path>) -> Result<Arc<Self>, StartError> {
+    /// Locks the home directory and opens its store. `unattended` comes before the time that the
+    /// configuration says.
+    pub async fn open(
+        home: &Path,
+        socket: Option<&Path>,
+        unattended: Option<Duration>,
+    ) -> Result<Arc<Self>, StartError> {
         let owner = Owner {
             pid: std::process::id(),
             build: loopd_proto::build_id::current().to_owned(),
@@ -54,7 +60,11 @@ impl Server {
             SqliteStore::open(Location::File(home.join(loopd_proto::home_paths::DATABASE))).await?;
         // If the home was emptied meanwhile, it may belong to another daemon by now.
         lock.check()?;
-        let app = Self::with_store(home, Arc::new(store), Some(lock))?;
+        let mut config = Config::load(home);
+        if let Some(unattended) = unattended {
+            config.unattended = UnattendedTimeout(unattended);
+        }
+        let app = Self::assemble(home, Arc::new(store), Some(lock), config)?;
         let (folder, sessions) = (home.to_owned(), app.services.sessions_folder());
         let removed = tokio::task::spawn_blocking(move || {
             loopd_exec::sandbox::remove_left_scratch(&folder, &sessions);
@@ -75,6 +85,15 @@ impl Server {
         store: Arc<dyn Store>,
         lock: Option<HomeLock>,
     ) -> Result<Arc<Self>, StartError> {
+        Self::assemble(home, store, lock, Config::load(home))
+    }
+
+    fn assemble(
+        home: &Path,
+        store: Arc<dyn Store>,
+        lock: Option<HomeLock>,
+        config: Config,
+    ) -> Result<Arc<Self>, StartError> {
         let catalog = Catalog::new();
         let keep_alive = KeepAlive::default();
         let processes = Processes::new(home, keep_alive.clone());
@@ -83,7 +102,7 @@ impl Server {
             clock: Clock::default(),
             tool_specs: catalog.specs(),
             catalog,
-            config: Config::load(home),
+            config,
             model_lists: Arc::default(),
             recording: Arc::default(),
             home: home.to_path_buf(),

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use loopd_proto::params::launch::LaunchState;
 use loopd_proto::provider::address_secrets;
+use loopd_proto::secret_variables::is_secret_name;
+pub use loopd_proto::secret_variables::{looks_secret, private_variables};
 use tokio::sync::OnceCell;
 
 use crate::client::{Class, Client, ClientId, Lifecycle, Notice, NoticeContent};
@@ -377,53 +379,12 @@ const MOST_SECRET_BYTES: usize = 1024 * 1024;
 #[error("too much to mask: at most {MOST_SECRETS} values of {MOST_SECRET_BYTES} bytes together")]
 pub struct TooManySecrets;
 
-/// Returns the variables that are taken out of the memory of a process that has copied its
-/// environment: those that hold a secret by their names or by the looks of their values.
-pub fn private_variables<'a>(
-    env: &'a BTreeMap<String, String>,
-    auth_token_env: Option<&'a str>,
-) -> Vec<&'a str> {
-    let has_password = |value: &str| value.contains("://") && value.contains('@');
-    let is_private = |name: &str, value: &str| {
-        is_secret_name(name)
-            || auth_token_env == Some(name)
-            || looks_secret(value)
-            || has_password(value)
-    };
-    let private = env.iter().filter(|(name, value)| is_private(name, value));
-    private.map(|(name, _)| name.as_str()).collect()
-}
-
-/// Returns whether a variable of this name is likely to hold a key. Children never see it.
-fn is_secret_name(name: &str) -> bool {
-    const WORDS: [&str; 7] = [
-        "TOKEN",
-        "SECRET",
-        "PASSWORD",
-        "PASSWD",
-        "API_KEY",
-        "APIKEY",
-        "ACCESS_KEY",
-    ];
-    let name = name.to_ascii_uppercase();
-    WORDS.iter().any(|word| name.contains(word)) || name.ends_with("_KEY") || name.ends_with("_PAT")
-}
-
 /// Returns whether a variable is the address of a model's server, with a password or a key in it. Other
 /// addresses with passwords, as of a proxy or a database, are what children need.
 fn is_private_address(name: &str, value: &str) -> bool {
     const ENDINGS: [&str; 4] = ["_BASE_URL", "_API_BASE", "_ENDPOINT", "_API_URL"];
     let name = name.to_ascii_uppercase();
     ENDINGS.iter().any(|ending| name.ends_with(ending)) && !address_secrets(value).is_empty()
-}
-
-/// Returns whether the value of such a variable is likely a key. Masking `true`, a number or a path
-/// in tool results would do more harm than good.
-pub fn looks_secret(value: &str) -> bool {
-    let is_place = value.starts_with(['/', '.', '~']) || value.contains("://");
-    let has = |is: fn(&char) -> bool| value.chars().any(|letter| is(&letter));
-    let mixed = has(char::is_ascii_alphabetic) && has(char::is_ascii_digit);
-    !is_place && ((value.len() >= 8 && mixed) || value.len() >= 20)
 }
 
 #[cfg(test)]

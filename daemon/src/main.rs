@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -155,7 +156,7 @@ async fn serve_verb(verb: Verb, home: &Path, env: &BTreeMap<String, String>) -> 
     if background {
         serve_in_background(home, &socket, env, stay).await
     } else {
-        let app = App::open(home, Some(&socket)).await?;
+        let app = App::open(home, Some(&socket), stay.unattended).await?;
         serve(app, home, &socket, env, stay, "loopd listening on ").await
     }
 }
@@ -184,7 +185,7 @@ async fn serve_private(
     token: Option<String>,
 ) -> anyhow::Result<()> {
     let stopped = shutdown::signal();
-    let app = App::open(home, None).await?;
+    let app = App::open(home, None, None).await?;
     let home_gone = home_gone(&app, home);
     let launch = Arc::new(Launch::new(
         cwd,
@@ -251,7 +252,7 @@ async fn serve_in_background(
     env: &BTreeMap<String, String>,
     stay: Stay,
 ) -> anyhow::Result<()> {
-    let app = match App::open(home, Some(socket)).await {
+    let app = match App::open(home, Some(socket), stay.unattended).await {
         Ok(app) => app,
         // After "held" the client tries again: it finds the daemon that holds the lock, or starts
         // another one.
@@ -296,18 +297,21 @@ async fn serve(
     let environment = env.clone();
     let launch = move || Launch::new("/".into(), environment.clone(), LaunchOptions::default());
     let became_idle = async {
-        let unattended = stay.unattended.unwrap_or(app.services.config.unattended.0);
+        let unattended = app.services.config.unattended.0;
         match stay.idle {
             Some(idle) => app.services.keep_alive.idle_for(idle, unattended).await,
             None => std::future::pending().await,
         }
     };
-    let lost_home = tokio::select! {
-        () = local_socket::serve(listener, app.clone(), launch) => false,
-        () = stopped => false,
-        () = became_idle => false,
-        () = home_gone => true,
+    let (why, lost_home) = tokio::select! {
+        () = local_socket::serve(listener, app.clone(), launch) => ("it was told to stop", false),
+        () = stopped => ("a signal stopped it", false),
+        () = became_idle => ("nobody was connected, and nothing ran", false),
+        () = home_gone => ("its home was emptied, deleted or moved", true),
     };
+    // Also without a log of everything: who looks for the daemon looks there. A closed stderr is no
+    // reason to fail.
+    writeln!(std::io::stderr(), "loopd: the daemon ends: {why}").ok();
     socket_file.remove().await;
     if lost_home || app.has_lost_home() {
         app.hand_over().await;

@@ -27,6 +27,7 @@ pub mod parse_error;
 pub mod permission;
 pub mod provider;
 pub mod run_scope;
+pub mod secret_variables;
 pub mod session;
 pub mod time;
 pub mod visible;

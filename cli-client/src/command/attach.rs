@@ -22,14 +22,16 @@ pub(crate) async fn run(app: &App, id: &str) -> anyhow::Result<Outcome> {
     let terminal = &app.terminal;
     let config = if terminal.can_ask() {
         with_handlers(
-            SessionConfig::new(),
+            SessionConfig::new().client_name("loop"),
             terminal,
             &app.turnstile,
             &app.denied_unasked,
             &app.planning,
         )
     } else {
-        SessionConfig::new().leave_permissions_open()
+        SessionConfig::new()
+            .client_name("loop")
+            .leave_permissions_open()
     };
     let session = client.watch(id, config).await?;
     app.apply_options(&session).await?;

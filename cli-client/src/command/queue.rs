@@ -62,7 +62,9 @@ pub(super) async fn join(
         Some(beginning) => find_session(client, beginning).await?,
         None => app.last_here(client).await?,
     };
-    let config = SessionConfig::new().leave_permissions_open();
+    let config = SessionConfig::new()
+        .client_name("loop")
+        .leave_permissions_open();
     Ok(client.watch(id, config).await?)
 }
 
@@ -165,9 +167,11 @@ async fn change(app: &App, session: &Session, what: QueueVerb) -> anyhow::Result
         }
         QueueVerb::Withdraw { item } => {
             let id = find(&pending, &item)?;
-            let text = waiting(&pending)
-                .find(|it| it.id == *id)
-                .map(|it| it.display_text.clone());
+            let item = waiting(&pending).find(|it| it.id == *id);
+            if item.is_some_and(|item| item.is_shortened) {
+                bail!("its text is too long to be compared; remove it with loop queue remove {id}");
+            }
+            let text = item.map(|item| item.display_text.clone());
             if !session.withdraw(id, text.unwrap_or_default()).await? {
                 bail!("it was not taken back: its text has changed, or a model may have read it");
             }

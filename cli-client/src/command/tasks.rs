@@ -52,6 +52,16 @@ fn status_of(node: &TaskNode) -> TaskStatus {
     }
 }
 
+/// Returns the id by which a task is shown and found. A shell of an agent has an id that is unique only
+/// among the shells of that agent, so that the agent is named before it.
+fn shown_id(agent: Option<&str>, node: &TaskNode) -> String {
+    let id = node.task.id().as_str();
+    match (agent, &node.task) {
+        (Some(agent), TaskInfo::Shell(_)) if !id.contains(':') => format!("{agent}:{id}"),
+        (_, TaskInfo::Shell(_) | TaskInfo::Agent(_)) => id.to_owned(),
+    }
+}
+
 /// Returns whether any of these tasks or their children is running.
 fn any_running(tasks: &[TaskNode]) -> bool {
     let mut tasks = tasks.iter();

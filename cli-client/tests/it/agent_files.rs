@@ -1,7 +1,10 @@
 //! Files of agents that can be used only in part, or not at all, are shown by `loop doctor`, and the
 //! model that a file names answers.
 
+use loopd_tests::Turn;
+
 use crate::home::Home;
+use crate::model::Model;
 
 fn with_agents(files: &[(&str, &str)]) -> Home {
     let home = Home::new();
@@ -59,4 +62,42 @@ fn an_agent_whose_model_nothing_serves_is_an_error_unless_a_model_is_named() {
     assert!(said.err.contains("gpt-5"), "{said:?}");
     let args = ["--agent", "poet", "--model", "offline", "run echo one"];
     assert!(home.prints(&args).contains("one"));
+}
+
+#[test]
+fn a_file_that_cannot_restrict_its_agent_is_not_used_and_no_other_agent_answers() {
+    let home = with_agents(&[
+        ("one.md", "tool: [view]"),
+        ("two.md", "dissalowed-tools: [bash]"),
+        ("three.md", "disallowedTools: [bsh]"),
+        ("explore.md", "tools: [\"*\", \"!bash\"]"),
+    ]);
+    let doctor = home.run(&["doctor"]).out;
+    for (name, what) in [
+        ("one", "`tool` is unknown and would restrict the agent"),
+        ("two", "write `disallowedTools` if that is meant"),
+        (
+            "three",
+            "`bsh` is to be taken away and is no tool; if it means `bash`",
+        ),
+        ("explore", "takes tools out with `!bash`"),
+    ] {
+        assert!(doctor.contains(what), "{name}: {doctor}");
+        let said = home.run(&["--agent", name, "run echo one"]);
+        assert_eq!(said.code, 1, "{name}: {said:?}");
+        assert!(said.err.contains(what), "{name}: {said:?}");
+    }
+}
+
+#[test]
+fn an_effort_that_nobody_knows_is_told_and_one_that_is_known_is_sent() {
+    let home = with_agents(&[("deep.md", "effort: high"), ("odd.md", "effort: hugely")]);
+    let doctor = home.run(&["doctor"]).out;
+    assert!(doctor.contains("`effort: hugely` is unknown"), "{doctor}");
+    let model = Model::answering(|_| Turn::any().says("done"));
+    model.prints(&home, &["--agent", "odd", "go"]);
+    assert_eq!(model.last_effort(), None);
+    model.prints(&home, &["--agent", "deep", "go"]);
+    assert_eq!(model.last_effort().as_deref(), Some("high"));
+    model.finish();
 }

@@ -1,6 +1,11 @@
 //! The daemon as seen from `loop`.
 
+use loopd_sdk::{Client, ConnectOptions, SessionConfig, Wait};
+use loopd_tests::{Turn, call};
+use serde_json::json;
+
 use crate::home::Home;
+use crate::model::Model;
 
 #[test]
 fn the_daemon_is_started_shown_and_stopped() {
@@ -109,4 +114,62 @@ fn a_wrong_key_in_the_configuration_is_told_by_the_doctor_also_while_a_daemon_ru
     );
     home.prints(&["daemon", "stop"]);
     home.prints(&["doctor"]);
+}
+
+#[test]
+fn the_time_without_clients_that_a_daemon_is_started_with_holds_for_all_its_sessions() {
+    let home = Home::new();
+    let mut start = home.command(&["daemon", "start"]);
+    let started = start.env("LOOPD_UNATTENDED_TIMEOUT", "0").output().unwrap();
+    assert_eq!(started.status.code(), Some(0), "{started:?}");
+    let model = Model::answering(|request| {
+        if request.last_results().is_empty() {
+            let command = json!({"command": "echo one", "shellId": "build"});
+            Turn::any().calls([call("c", "bash", command)])
+        } else {
+            Turn::any().says("done")
+        }
+    });
+    let mut options = ConnectOptions {
+        allow_all: true,
+        ..home.connect_options()
+    };
+    for (name, value) in model.command(&home, &[]).get_envs() {
+        let value = value.unwrap().to_str().unwrap().to_owned();
+        let env = options.env.as_mut().unwrap();
+        env.insert(name.to_str().unwrap().to_owned(), value);
+    }
+    // A client that leaves its session as it is.
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let session = runtime.block_on(async {
+        let client = Client::connect(options).await.unwrap();
+        let session = client.create(SessionConfig::new()).await.unwrap();
+        let mut turn = session.turn("go", Wait::Session);
+        while turn.next().await.is_some() {}
+        turn.finish().unwrap();
+        let id = session.id().to_string();
+        drop(session);
+        client.close().await;
+        id
+    });
+    until(|| {
+        let events = home.prints(&["events", &session]);
+        events.contains("nobody was attached to the session for 0 seconds")
+    });
+    // The daemon ends by itself, and says so where people look for it.
+    let log = home.path("home/daemon.log");
+    until(|| {
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        said.contains("the daemon ends: nobody was connected")
+    });
+    model.finish();
+}
+
+/// Waits until this holds, at most a minute.
+fn until(holds: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed().as_secs() < 60, "it did not come to be");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
 }

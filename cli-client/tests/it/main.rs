@@ -36,6 +36,7 @@ mod mcp;
 mod model;
 #[cfg(unix)]
 mod modes;
+mod own_environment;
 #[cfg(unix)]
 mod pane;
 mod prompt;

@@ -64,6 +64,22 @@ impl Model {
         self.script.requests().len()
     }
 
+    /// The keys of all requests so far.
+    pub(crate) fn authorizations(&self) -> Vec<Option<String>> {
+        let requests = self.script.requests();
+        let key = |request: &Recorded| request.header("authorization").map(str::to_owned);
+        requests.iter().map(key).collect()
+    }
+
+    /// The reasoning effort of the last request.
+    pub(crate) fn last_effort(&self) -> Option<String> {
+        let body = &self.script.last_request().body;
+        let effort = body
+            .get("reasoning_effort")
+            .or_else(|| body.pointer("/reasoning/effort"));
+        effort?.as_str().map(str::to_owned)
+    }
+
     pub(crate) fn finish(mut self) {
         self.script.finish();
     }

@@ -206,3 +206,27 @@ fn a_budget_in_dollars_needs_the_price_of_the_model() {
     assert!(said.err.contains("of the 1.20 US dollars"), "{said:?}");
     model.finish();
 }
+
+#[test]
+fn a_folder_on_stdin_is_refused_by_name() {
+    let home = Home::new();
+    for args in [&["run echo one"][..], &[]] {
+        let folder = std::fs::File::open(home.folder.path()).unwrap();
+        let said = home.command(args).stdin(folder).output().unwrap();
+        assert_eq!(said.status.code(), Some(2), "{said:?}");
+        let said = String::from_utf8(said.stderr).unwrap();
+        assert!(said.contains("stdin is a folder"), "{said}");
+    }
+}
+
+#[test]
+fn text_on_stdin_for_a_command_that_takes_none_is_refused() {
+    let home = Home::new();
+    let file = home.path("data");
+    std::fs::write(&file, "data\n").unwrap();
+    let file = std::fs::File::open(&file).unwrap();
+    let said = home.command(&["-p", "/help"]).stdin(file).output().unwrap();
+    assert_eq!(said.status.code(), Some(1), "{said:?}");
+    let said = String::from_utf8(said.stderr).unwrap();
+    assert!(said.contains("/help takes nothing after it"), "{said}");
+}

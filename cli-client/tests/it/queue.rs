@@ -169,3 +169,22 @@ fn a_steering_message_is_listed_with_its_sender_and_can_be_taken_back() {
     assert!(first.wait().unwrap().success());
     model.finish();
 }
+
+#[test]
+fn who_inserts_a_message_is_named_in_the_list() {
+    let home = Home::new();
+    let gate = Gate::new();
+    let model = holding(&gate);
+    let first = model.start(&home, &["one"]);
+    model.asked(1);
+    let id = home.last_session();
+    home.prints(&["queue", "--session", &id, "insert", "two"]);
+    let listed = home.prints(&["queue", "--session", &id]);
+    let words: Vec<&str> = listed.split_whitespace().collect();
+    assert_eq!((words[2], words[3]), ("loop", "two"), "{listed}");
+    gate.open();
+    model.asked(2);
+    let said = first.wait_with_output().unwrap();
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    model.finish();
+}

@@ -399,3 +399,93 @@ fn leaving_the_list_stops_nothing() {
     );
     model.finish();
 }
+
+#[test]
+fn a_message_to_a_nested_agent_is_answered_with_the_key_of_its_session() {
+    let home = Home::new();
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = Model::answering(move |request| {
+        let results = request.messages().iter().any(|m| m["role"] == "tool");
+        if is_of(request, "deep") {
+            return Turn::any().says("deep down");
+        }
+        let is_upper = is_of(request, "upper");
+        if results && is_upper {
+            return Turn::any().says("that is it");
+        }
+        if results {
+            return Turn::any().says("done").held_by(&held);
+        }
+        let next = if is_upper { "deep" } else { "upper" };
+        Turn::any().calls([task(next, json!({}))])
+    });
+    let talk = model
+        .command(&home, &["--yolo", "go"])
+        .env("OPENAI_API_KEY", "sk-of-the-session")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The main agent and the upper one twice, and the deep one.
+    model.asked(5);
+    // The message comes from a terminal without the key.
+    let sent = model.run(&home, &["tasks", "send", "deep", "more"]);
+    assert_eq!(sent.code, 0, "{sent:?}");
+    model.asked(6);
+    let keys = model.authorizations();
+    assert_eq!(keys[5].as_deref(), Some("Bearer sk-of-the-session"));
+    gate.open();
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
+    assert_eq!(said.code, 0, "{said:?}");
+    model.finish();
+}
+
+#[test]
+fn what_a_command_of_an_agent_prints_is_shown_and_ended_commands_are_listed_once() {
+    let home = Home::new();
+    let gate = Gate::new();
+    let held = gate.clone();
+    let release = home.path("release");
+    let command = format!(
+        "echo begun; until test -e {}; do sleep 0.1; done; echo ended",
+        release.display()
+    );
+    let model = Model::answering(move |request| {
+        let results = request.messages().iter().any(|m| m["role"] == "tool");
+        if is_of(request, "runner") {
+            let command = json!({
+                "command": command, "description": "waits", "mode": "async", "shellId": "1",
+            });
+            return if results {
+                Turn::any().says("it runs")
+            } else {
+                Turn::any().calls([call("b", "bash", command)])
+            };
+        }
+        if request.last_user_text().contains("runner:1") {
+            return Turn::any().says("so it has ended").held_by(&held);
+        }
+        if results {
+            return Turn::any().says("noted");
+        }
+        Turn::any().calls([task("runner", json!({}))])
+    });
+    let talk = model.start(&home, &["--yolo", "go"]);
+    // The main agent and the runner, each twice.
+    model.asked(4);
+    let listed = home.prints(&["tasks", "--once"]);
+    assert_eq!(listed.matches("runner:1").count(), 1, "{listed}");
+    let read = home.run(&["tasks", "read", "runner:1"]);
+    assert!(read.out.contains("begun"), "{read:?}");
+    std::fs::write(&release, "").unwrap();
+    model.asked(5);
+    let listed = home.prints(&["tasks", "--once"]);
+    assert_eq!(listed.matches("begun").count(), 1, "{listed}");
+    let read = home.run(&["tasks", "read", "runner:1"]);
+    assert!(read.out.contains("ended"), "{read:?}");
+    gate.open();
+    let said = RunOutput::from(talk.wait_with_output().unwrap());
+    assert_eq!(said.code, 0, "{said:?}");
+    model.finish();
+}

@@ -8,12 +8,13 @@ use super::{Discovered, Host, OWN_FOLDER, Problem};
 
 mod definition;
 mod parse;
+mod restrictions;
 
 pub use definition::{
     AgentDefinition, AgentMode, AgentOrigin, Isolation, MemoryScope, ModelPolicy, PermissionMode,
 };
-use parse::unknown_keys;
-pub use parse::{parse, wrong_name};
+use parse::without_effect;
+pub use parse::{EFFORTS, parse, wrong_name};
 
 /// The folders of a project, the one for new agents first.
 const PROJECT_FOLDERS: [&str; 3] = [".github/agents", ".claude/agents", ".opencode/agent"];
@@ -23,6 +24,9 @@ const USER_FOLDERS: [&str; 2] = [".claude/agents", ".config/opencode/agent"];
 /// The maximum number of agents, and of bytes in all their files.
 const MOST_AGENTS: usize = 500;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// How much of a file that cannot be used is searched for the name of its agent, in bytes.
+const LONGEST_FRONT: u64 = 16 * 1024;
 
 /// A folder that is searched for agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +118,27 @@ pub fn discover(folders: &[AgentFolder]) -> Discovered<AgentDefinition> {
     found
 }
 
+/// Returns the names that the agent of a file has which cannot be used: that of the file, and the one that
+/// the file gives.
+pub fn names_of_broken(path: &Path) -> Vec<String> {
+    use std::io::Read as _;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = stem.strip_suffix(".agent").unwrap_or(&stem).to_owned();
+    let mut beginning = Vec::new();
+    if let Ok(file) = crate::regular_file::open(path) {
+        // What cannot be read gives no name.
+        file.take(LONGEST_FRONT).read_to_end(&mut beginning).ok();
+    }
+    let text = String::from_utf8_lossy(&beginning);
+    let mut lines = text
+        .lines()
+        .skip(1)
+        .take_while(|line| line.trim_end() != "---");
+    let given = lines.find_map(|line| line.strip_prefix("name:"));
+    let given = given.map(|name| name.trim().trim_matches(['"', '\'']).to_owned());
+    std::iter::once(stem).chain(given).collect()
+}
+
 fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
         && path
@@ -146,6 +171,6 @@ fn read(
     };
     *room = left;
     let agent = parse(path, &text, folder.origin)?;
-    remarks.extend(unknown_keys(path, &text));
+    remarks.extend(without_effect(path, &text));
     Ok(Some(agent))
 }

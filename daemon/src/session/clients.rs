@@ -217,6 +217,20 @@ impl Clients {
         }
     }
 
+    /// Takes over the environment and the token of the session above, for a session that a client has
+    /// opened directly. A client that is not just an observer keeps its own.
+    pub(super) fn take_launch_above(&mut self, shared: &SharedClients) {
+        if let Some(launch) = &shared.launch
+            && (self.launch.is_none() || self.borrowed_launch)
+        {
+            self.launch = Some(launch.clone());
+            self.borrowed_launch = false;
+        }
+        if self.api_token.is_none() {
+            self.api_token.clone_from(&shared.api_token);
+        }
+    }
+
     /// Replaces the clients of a sub-agent by those that its parent hands down.
     pub(super) fn inherit(&mut self, shared: SharedClients) {
         self.launch = shared.launch;

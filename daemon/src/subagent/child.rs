@@ -43,6 +43,9 @@ pub trait Child: Send + Sync + 'static {
     /// Waits until a command of the child has ended; `None` if the child is gone.
     fn command_end(&self, id: TaskId) -> BoxFuture<'static, Option<CommandEnding>>;
 
+    /// Returns the last of what a command of the child has printed so far.
+    fn command_output(&self, id: TaskId) -> BoxFuture<'static, String>;
+
     /// Stops a command of the child; returns whether it ran.
     fn stop_command(&self, id: TaskId) -> BoxFuture<'static, bool>;
 

@@ -23,7 +23,7 @@ use loopd_store::{Store, StoreError};
 
 use crate::approvals;
 use crate::discovery::agents::{self, AgentDefinition, AgentFolder, AgentMode, AgentOrigin};
-use crate::discovery::{Host, Problem, hooks};
+use crate::discovery::{Discovered, Host, Problem, hooks};
 use crate::trust::{TrustedContent, hash_of_agent};
 
 pub use guards::AgentHooks;
@@ -165,6 +165,7 @@ pub struct Roster {
     /// Custom ones first, in the order of their origins.
     agents: Vec<Arc<AgentDefinition>>,
     problems: Vec<Problem>,
+    broken: Vec<BrokenFile>,
     hooks: Vec<AgentHooks>,
     /// What is wrong with the hooks of agents.
     hook_problems: Vec<Problem>,
@@ -181,7 +182,9 @@ pub fn load(input: &RosterInput) -> Roster {
             Err(problem) => roster.problems.push(problem),
         }
     }
-    let mut found = agents::discover(&input.folders());
+    let folders = input.folders();
+    let mut found = agents::discover(&folders);
+    roster.broken = broken(&found, &folders);
     roster.problems.append(&mut found.problems);
     for mut agent in found.items {
         if agent.origin == AgentOrigin::Project && !input.trust.covers(&agent) {
@@ -200,7 +203,15 @@ pub fn load(input: &RosterInput) -> Roster {
             .agents
             .iter()
             .any(|it| is_same(&it.name, &agent.name));
-        if !replaced && !excluded(&agent.name) {
+        // What a file was to replace does not answer in its place, if the file could replace it.
+        let trusts = |file: &BrokenFile| {
+            file.origin != AgentOrigin::Project
+                || agent.mode != AgentMode::Primary
+                || matches!(input.trust, ProjectTrust::All)
+        };
+        let mut broken = roster.broken.iter();
+        let is_missing = broken.any(|file| file.is_of(&agent.name) && trusts(file));
+        if !replaced && !is_missing && !excluded(&agent.name) {
             roster.agents.push(Arc::clone(agent));
         }
     }
@@ -208,7 +219,45 @@ pub fn load(input: &RosterInput) -> Roster {
     roster
 }
 
+/// A file of an agent that cannot be used.
+#[derive(Debug, Clone)]
+struct BrokenFile {
+    names: Vec<String>,
+    origin: AgentOrigin,
+    problem: Problem,
+}
+
+impl BrokenFile {
+    fn is_of(&self, name: &str) -> bool {
+        self.names.iter().any(|known| is_same(known, name))
+    }
+}
+
+/// Returns the files of agents that cannot be used. A problem with another file is a remark.
+fn broken(found: &Discovered<AgentDefinition>, folders: &[AgentFolder]) -> Vec<BrokenFile> {
+    let is_used = |file: &Path| {
+        let mut paths = found.items.iter().filter_map(|agent| agent.path.as_deref());
+        paths.any(|path| path == file)
+    };
+    let broken = found.problems.iter().filter_map(|problem| {
+        let folder = problem.file.parent()?;
+        let folder = folders.iter().find(|known| known.path == folder)?;
+        (!is_used(&problem.file)).then(|| BrokenFile {
+            names: agents::names_of_broken(&problem.file),
+            origin: folder.origin,
+            problem: problem.clone(),
+        })
+    });
+    broken.collect()
+}
+
 impl Roster {
+    /// Returns what is wrong with the files of an agent that cannot be used.
+    pub fn broken(&self, name: &str) -> Vec<String> {
+        let files = self.broken.iter().filter(|file| file.is_of(name));
+        files.map(|file| file.problem.to_string()).collect()
+    }
+
     /// Adds a custom agent, unless an earlier one has its name.
     fn add(&mut self, agent: AgentDefinition) {
         if !self.agents.iter().any(|known| known.name == agent.name) {

@@ -127,6 +127,10 @@ impl Child for Held {
         std::future::ready(None).boxed()
     }
 
+    fn command_output(&self, _: TaskId) -> BoxFuture<'static, String> {
+        async { String::new() }.boxed()
+    }
+
     fn stop_command(&self, _id: TaskId) -> BoxFuture<'static, bool> {
         std::future::ready(false).boxed()
     }

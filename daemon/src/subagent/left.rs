@@ -160,6 +160,13 @@ impl Subagents {
         self.table().left.contains_key(id)
     }
 
+    /// Returns the last of what a command has printed so far that a sub-agent left running; `None` if it
+    /// is none.
+    pub async fn command_output(&self, id: &TaskId) -> Option<String> {
+        let left = self.table().left.get(id).cloned()?;
+        Some(left.child.command_output(left.id_in_child).await)
+    }
+
     /// Stops a command that a sub-agent left running; returns whether it ran.
     pub async fn stop_command(&self, id: &TaskId) -> bool {
         let left = self.table().left.get(id).cloned();

@@ -258,11 +258,28 @@ fn move_aside(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes the file if it is missing, and lets only this user read it. SQLite says why it cannot be used.
+#[cfg(unix)]
+fn keep_private(path: &Path) {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let no_links = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    if let Ok(file) = options.mode(0o600).custom_flags(no_links).open(path) {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))
+            .ok();
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_private(_path: &Path) {}
+
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    keep_private(path);
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(LONGEST_WAIT)?;
     for (config, value) in [

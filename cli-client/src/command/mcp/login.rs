@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use loopd_sdk::proto::method;
 use loopd_sdk::proto::params::mcp::{LoginParams, LoginStatus, LoginWaitParams, ServerParams};
+use loopd_sdk::proto::secret_variables::is_secret_name;
 use loopd_sdk::{Client, Session};
 use tokio::time::Instant;
 
@@ -54,7 +55,7 @@ pub(super) async fn log_in(
         .notice(&format!("visit this address to log in at {name}:"));
     app.terminal.print(&(sanitize(&url) + "\n"))?;
     if browser == Browser::Open {
-        open(&url);
+        open(app, &url);
     }
     let params = LoginWaitParams {
         authorization_url: url,
@@ -92,8 +93,9 @@ pub(super) async fn log_in(
     anyhow::bail!("nobody logged in at {name} in time")
 }
 
-/// Opens a browser, where there is one. The address is one argument and goes through no shell.
-fn open(url: &str) {
+/// Opens a browser, where there is one. The address is one argument and goes through no shell. The
+/// browser sees no keys.
+fn open(app: &App, url: &str) {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         return;
     }
@@ -103,8 +105,11 @@ fn open(url: &str) {
         "xdg-open"
     };
     // Without one the person has the printed address.
+    let env = app.env.iter().filter(|(name, _)| !is_secret_name(name));
     let started = Command::new(program)
         .arg(url)
+        .env_clear()
+        .envs(env)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use loopd_sdk::{Client, Session, SessionConfig, SessionId, TaskInfo, TaskNode};
 
-use super::WatchedSession;
+use super::{WatchedSession, shown_id};
 use crate::app::{App, find_session};
 use crate::terminal::sanitize;
 
@@ -55,6 +55,8 @@ pub(super) async fn sessions(
 /// One task, and the session that started it.
 pub(super) struct Found {
     pub(super) session: Session,
+    /// Its id as lists show it.
+    pub(super) shown: String,
     pub(super) node: TaskNode,
 }
 
@@ -63,12 +65,18 @@ struct Candidate<'a> {
     top: &'a Session,
     /// The sub-agent's session that started the task; absent if `top` started it.
     agent: Option<&'a SessionId>,
+    /// Its id as lists show it.
+    shown: String,
     node: &'a TaskNode,
 }
 
 impl Candidate<'_> {
     fn id(&self) -> &str {
         self.node.task.id().as_str()
+    }
+
+    fn shown(&self) -> &str {
+        &self.shown
     }
 
     fn is_called(&self, wanted: &str) -> bool {
@@ -83,13 +91,18 @@ impl Candidate<'_> {
 
 fn collect<'a>(
     top: &'a Session,
-    agent: Option<&'a SessionId>,
+    agent: Option<&'a TaskNode>,
     tasks: &'a [TaskNode],
     all: &mut Vec<Candidate<'a>>,
 ) {
     for node in tasks {
-        all.push(Candidate { top, agent, node });
-        collect(top, node.session_id.as_ref(), &node.children, all);
+        all.push(Candidate {
+            top,
+            agent: agent.and_then(|agent| agent.session_id.as_ref()),
+            shown: shown_id(agent.map(|agent| agent.task.id().as_str()), node),
+            node,
+        });
+        collect(top, Some(node), &node.children, all);
     }
 }
 
@@ -106,15 +119,17 @@ pub(super) async fn task(watched: &[WatchedSession], wanted: &str) -> anyhow::Re
     };
     Ok(Found {
         session,
+        shown: found.shown.clone(),
         node: found.node.clone(),
     })
 }
 
 fn choose<'a, 'b>(all: &'b [Candidate<'a>], wanted: &str) -> anyhow::Result<&'b Candidate<'a>> {
-    let fits: [&dyn Fn(&Candidate<'_>) -> bool; 3] = [
+    let fits: [&dyn Fn(&Candidate<'_>) -> bool; 4] = [
+        &|task| task.shown() == wanted,
         &|task| task.id() == wanted,
         &|task| task.is_called(wanted),
-        &|task| task.id().starts_with(wanted),
+        &|task| task.shown().starts_with(wanted),
     ];
     for fits in fits {
         let fitting: Vec<&Candidate<'_>> = all.iter().filter(|task| fits(task)).collect();
@@ -142,6 +157,6 @@ fn choose<'a, 'b>(all: &'b [Candidate<'a>], wanted: &str) -> anyhow::Result<&'b 
 }
 
 fn ids<'a, 'b: 'a>(tasks: impl Iterator<Item = &'a Candidate<'b>>) -> String {
-    let ids: Vec<String> = tasks.map(|task| sanitize(task.id())).collect();
+    let ids: Vec<String> = tasks.map(|task| sanitize(task.shown())).collect();
     ids.join(", ")
 }

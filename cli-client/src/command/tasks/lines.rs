@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use loopd_sdk::TaskNode;
 use serde_json::{Value, json};
 
-use super::WatchedSession;
 use super::follow::View;
+use super::{WatchedSession, shown_id};
 use crate::app::App;
 use crate::outcome::Outcome;
 
@@ -75,15 +75,15 @@ fn flatten(
             children: Vec::new(),
             ..node.clone()
         };
-        let id = node.task.id().as_str();
-        let mut line = json!({"topSessionId": top, "parentId": parent, "id": id});
+        let shown = shown_id(parent, node);
+        let mut line = json!({"topSessionId": top, "parentId": parent, "id": shown});
         if let (Value::Object(line), Value::Object(more)) =
             (&mut line, serde_json::to_value(&alone)?)
         {
             line.extend(more);
         }
-        lines.push(((top.to_owned(), id.to_owned()), line));
-        flatten(top, Some(id), &node.children, lines)?;
+        lines.push(((top.to_owned(), shown), line));
+        flatten(top, Some(node.task.id().as_str()), &node.children, lines)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use loopd_sdk::proto::time::Timestamp;
 use loopd_sdk::{TaskInfo, TaskNode, TaskStatus};
 
 use super::follow::View;
-use super::{WatchedSession, now, status_of};
+use super::{WatchedSession, now, shown_id, status_of};
 use crate::amount::{span, tokens};
 use crate::app::App;
 use crate::outcome::Outcome;
@@ -108,7 +108,7 @@ struct Row {
 
 fn table(tasks: &[TaskNode], now: Timestamp, width: usize) -> Vec<Line> {
     let mut rows = Vec::new();
-    lay_out(tasks, None, now, &mut rows);
+    lay_out(tasks, None, None, now, &mut rows);
     if rows.is_empty() {
         return Vec::new();
     }
@@ -152,7 +152,13 @@ fn table(tasks: &[TaskNode], now: Timestamp, width: usize) -> Vec<Line> {
 }
 
 /// Makes a row of each task, its children after it. Rows below the top level have branch lines.
-fn lay_out(tasks: &[TaskNode], lead: Option<&str>, now: Timestamp, rows: &mut Vec<Row>) {
+fn lay_out(
+    tasks: &[TaskNode],
+    agent: Option<&str>,
+    lead: Option<&str>,
+    now: Timestamp,
+    rows: &mut Vec<Row>,
+) {
     for (index, node) in tasks.iter().enumerate() {
         let last = index + 1 == tasks.len();
         let (own, below) = match lead {
@@ -160,13 +166,14 @@ fn lay_out(tasks: &[TaskNode], lead: Option<&str>, now: Timestamp, rows: &mut Ve
             Some(lead) if last => (format!("{lead}└─ "), format!("{lead}   ")),
             Some(lead) => (format!("{lead}├─ "), format!("{lead}│  ")),
         };
-        rows.push(row(node, &own, now));
-        lay_out(&node.children, Some(&below), now, rows);
+        rows.push(row(node, agent, &own, now));
+        let id = Some(node.task.id().as_str());
+        lay_out(&node.children, id, Some(&below), now, rows);
     }
 }
 
-fn row(node: &TaskNode, lead: &str, now: Timestamp) -> Row {
-    let id = cut(&plain(node.task.id().as_str()), ID_CHARS);
+fn row(node: &TaskNode, agent: Option<&str>, lead: &str, now: Timestamp) -> Row {
+    let id = cut(&plain(&shown_id(agent, node)), ID_CHARS);
     let (kind, time, doing) = match &node.task {
         TaskInfo::Shell(shell) => {
             let end = shell.completed_at.unwrap_or(now);

@@ -39,7 +39,7 @@ pub(crate) async fn act(app: &App, what: TasksVerb) -> anyhow::Result<Outcome> {
             let found = find::task(&meant(&scope).await?, &id).await?;
             let task = found.node.task.id();
             found.session.send_to_task(task.clone(), message).await?;
-            note(app, &format!("sent to {task}"));
+            note(app, &format!("sent to {}", found.shown));
         }
         TasksVerb::Stop {
             id: Some(id),
@@ -50,9 +50,9 @@ pub(crate) async fn act(app: &App, what: TasksVerb) -> anyhow::Result<Outcome> {
             let task = found.node.task.id();
             if !found.session.stop_task(task.clone()).await? {
                 let status = tree::status(status_of(&found.node));
-                bail!("{} does not run: it is {status}", sanitize(task.as_str()));
+                bail!("{} does not run: it is {status}", sanitize(&found.shown));
             }
-            note(app, &format!("stopped {task}"));
+            note(app, &format!("stopped {}", found.shown));
         }
         TasksVerb::Stop {
             id: None, scope, ..
@@ -102,7 +102,7 @@ async fn read(app: &App, found: &Found, wait: Option<Duration>) -> anyhow::Resul
         app.terminal.print(&format!("{line}\n"))?;
         return Ok(());
     }
-    for line in about(&node) {
+    for line in about(&found.shown, &node) {
         let line = app.terminal.styled(Style::Dim, &sanitize(&line));
         app.terminal.notice(&line);
     }
@@ -114,8 +114,7 @@ async fn read(app: &App, found: &Found, wait: Option<Duration>) -> anyhow::Resul
 }
 
 /// Describes a task in a few lines, because paths are too long for columns.
-fn about(node: &TaskNode) -> Vec<String> {
-    let id = node.task.id();
+fn about(id: &str, node: &TaskNode) -> Vec<String> {
     let status = tree::status(status_of(node));
     let mut lines = Vec::new();
     let mut line = |name: &str, value: Option<&str>| {

@@ -90,6 +90,8 @@ pub struct AgentChoice {
     pub stance: Stance,
     /// The model that the agent wants, unless a model is named.
     pub model: Option<String>,
+    /// The reasoning effort that the agent wants, unless an effort is named.
+    pub effort: Option<String>,
 }
 
 /// An agent, chosen from the agents that a session had at that moment.

@@ -36,8 +36,14 @@ const LOG_VERSION: u32 = 1;
 
 pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> Decision {
     let mut decision = Decision::default();
-    let options = create.options.without_secrets();
+    let mut options = create.options.without_secrets();
     let names_model = options.model.is_some();
+    if let Some(choice) = &create.agent
+        && options.reasoning_effort.is_none()
+    {
+        options.reasoning_effort.clone_from(&choice.effort);
+    }
+    let effort = options.reasoning_effort.clone();
     decision.store(Durable::SessionStart(Start {
         session_id: state.id.clone(),
         version: LOG_VERSION,
@@ -58,7 +64,8 @@ pub(super) fn create(state: &State, create: Create, env: &mut DecideEnv<'_>) -> 
     if let Some(subagent) = create.subagent {
         decision.store(Durable::SubagentIdentity(subagent));
     }
-    if let Some(choice) = create.agent {
+    if let Some(mut choice) = create.agent {
+        choice.effort = effort;
         if !names_model {
             settings::agent_model(state, &mut decision, &choice);
         }
@@ -129,9 +136,12 @@ pub(super) fn resume(
             decision.store(Durable::Permissions(PermissionsSet { permissions }));
         }
     }
-    if let Some(choice) = agent
+    if let Some(mut choice) = agent
         && state.agent.as_ref() != Some(&choice.name)
     {
+        choice.effort = choice
+            .effort
+            .filter(|_| resume.options.reasoning_effort.is_none());
         if resume.options.model.is_none() {
             settings::agent_model(state, &mut decision, &choice);
         }

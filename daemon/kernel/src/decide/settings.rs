@@ -167,12 +167,13 @@ pub(super) fn subagents(state: &State, subagents: Option<SubagentSettings>) -> D
     decision
 }
 
-/// Switches to the model that an agent wants, if it wants one.
+/// Switches to the model and the effort that an agent wants, if it wants any.
 pub(super) fn agent_model(state: &State, decision: &mut Decision, choice: &AgentChoice) {
-    let wanted = choice.model.as_ref();
-    if let Some(model) = wanted.filter(|model| state.model.as_ref() != Some(model)) {
-        let effort = state.reasoning_effort.clone();
-        decision.store(model_change(state, model.clone(), effort));
+    let model = choice.model.as_ref().or(state.model.as_ref());
+    let effort = choice.effort.as_ref().or(state.reasoning_effort.as_ref());
+    let changes = model != state.model.as_ref() || effort != state.reasoning_effort.as_ref();
+    if let Some(model) = model.filter(|_| changes) {
+        decision.store(model_change(state, model.clone(), effort.cloned()));
     }
 }
 

@@ -432,22 +432,22 @@ pub(super) fn begin(decision: &mut Decision) {
 
 /// Puts undelivered notifications into the conversation. Returns how many there were.
 pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
-    deliver_these(state.tasks.undelivered(), decision)
+    deliver_these(state, state.tasks.undelivered(), decision)
 }
 
 /// Puts the notifications of commands that the user stopped before the next message of the user.
 pub(super) fn deliver_stopped(state: &State, decision: &mut Decision) {
     let mut stopped = state.tasks.undelivered();
     stopped.retain(|task| task.is_stopped_command());
-    deliver_these(stopped, decision);
+    deliver_these(state, stopped, decision);
 }
 
-fn deliver_these(mut undelivered: Vec<&Task>, decision: &mut Decision) -> usize {
+fn deliver_these(state: &State, mut undelivered: Vec<&Task>, decision: &mut Decision) -> usize {
     // Steps that were decided before are not in the state yet.
     undelivered.retain(|task| !decision.steps.iter().any(|step| tells(step, &task.id)));
     for task in &undelivered {
         decision.store(Durable::SystemNotification(SystemNotification {
-            content: texts::task_rested(task),
+            content: texts::task_rested(task, &state.tasks),
             kind: notification(task),
         }));
     }

@@ -4,17 +4,19 @@
 //! which recordings leave out.
 
 use loopd_proto::event::task::{ShellWork, TaskOutcome, TaskWork};
+use loopd_proto::id::TaskId;
 
-use super::super::tasks::Task;
+use super::super::tasks::{Task, Tasks};
 use super::AGENT_LOG_GONE;
 
 /// How much of an agent's answer a notification quotes. A tool reads the whole answer.
 const QUOTED_ANSWER: usize = 2_000;
 
-/// Returns the notification that a task has ended or that an agent has answered.
-pub(crate) fn task_rested(task: &Task) -> String {
+/// Returns the notification that a task has ended or that an agent has answered. `tasks` are those of the
+/// session that is told.
+pub(crate) fn task_rested(task: &Task, tasks: &Tasks) -> String {
     match &task.work {
-        TaskWork::Shell(shell) => command_ended(task, shell),
+        TaskWork::Shell(shell) => command_ended(task, shell, tasks),
         TaskWork::Agent(work) => agent_rested(task, &work.name, &work.agent_type),
         TaskWork::External(work) => agent_rested(task, task.id.as_str(), &work.agent_type),
     }
@@ -68,6 +70,9 @@ fn agent_rested(task: &Task, name: &str, agent_type: &str) -> String {
         ),
     };
     let answer = task.latest_response().map(|text| {
+        if text.trim().is_empty() {
+            return "<result>\n[It answered nothing.]\n</result>".to_owned();
+        }
         let shown = beginning(text, QUOTED_ANSWER);
         let cut = if shown.len() < text.len() {
             "\n[cut here; read_agent shows the rest]"
@@ -125,7 +130,7 @@ pub(crate) const READ_SHELL: &str = if cfg!(windows) {
 };
 
 /// Returns the notification that a background command has ended.
-fn command_ended(task: &Task, shell: &ShellWork) -> String {
+fn command_ended(task: &Task, shell: &ShellWork, tasks: &Tasks) -> String {
     let id = escaped(shell.shell_id.as_str());
     let (status, exit_code, how) = match task.ending() {
         None => ("running", None, "still runs".to_owned()),
@@ -155,10 +160,18 @@ fn command_ended(task: &Task, shell: &ShellWork) -> String {
         .is_some_and(|ending| ending.outcome == TaskOutcome::Cancelled);
     let advice = if is_cancelled {
         "Run it again only if the user wants that.".to_owned()
-    } else if let Some(agent) = &by {
-        format!(
-            "write_agent with agent_id \"{agent}\" lets the agent that started it go on with it."
-        )
+    } else if let Some(agent) = shell.agent.as_ref() {
+        match reached(agent, tasks) {
+            Some(own) if own == agent => format!(
+                "write_agent with agent_id \"{}\" lets the agent that started it go on with it.",
+                escaped(own.as_str())
+            ),
+            Some(above) => format!(
+                "write_agent with agent_id \"{}\" reaches the agent that has that agent below it.",
+                escaped(above.as_str())
+            ),
+            None => String::new(),
+        }
     } else if exit_code.is_none() && shell.log_path.is_none() {
         "Run the command again if its result is still needed.".to_owned()
     } else {
@@ -181,10 +194,22 @@ fn command_ended(task: &Task, shell: &ShellWork) -> String {
             .log_path
             .as_ref()
             .map(|log| format!("<output_file>{}</output_file>", escaped(log))),
-        Some(advice),
+        Some(advice).filter(|advice| !advice.is_empty()),
         Some("</system_notification>".to_owned()),
     ];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the agent of this session that is this one or has it below it. The model can send messages to
+/// the agents of its own session only.
+fn reached<'a>(agent: &TaskId, tasks: &'a Tasks) -> Option<&'a TaskId> {
+    let agents = tasks.iter().filter(|task| task.agent().is_some());
+    let is_on_path = |id: &&TaskId| {
+        let below = agent.as_str().strip_prefix(id.as_str());
+        below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
+    };
+    let on_path = agents.map(|task| &task.id).filter(is_on_path);
+    on_path.max_by_key(|id| id.as_str().len())
 }
 
 /// How much of a command a notification quotes.

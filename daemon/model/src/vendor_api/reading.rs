@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::endpoint::Answer;
 use crate::error::ProviderError;
 use crate::http::{Expecting, WatchedReply};
+use crate::secret::Redactor;
 use crate::sse::EventReader;
 use crate::{DeltaSink, error_body};
 use loopd_kernel::model::Delivery;
@@ -61,7 +62,8 @@ pub(super) async fn whole_body(
 fn is_stream(reply: &WatchedReply, asked: Delivery) -> bool {
     match reply.media_type().as_deref() {
         Some("text/event-stream") => true,
-        Some("application/json") => false,
+        // A page of a proxy is no stream, whatever was asked for.
+        Some("application/json" | "text/html") => false,
         _ => asked == Delivery::Streamed,
     }
 }
@@ -72,13 +74,34 @@ async fn read_whole(
     sink: &mut DeliverySink<'_>,
 ) -> Result<(), ProviderError> {
     let body = whole_body(&mut answer.reply, sink).await?;
+    let said = |error: ProviderError| match error {
+        ProviderError::Malformed { detail } => {
+            let beginning = beginning(&body, &answer.redactor);
+            ProviderError::malformed(format!("{detail}; it begins with: {beginning}"))
+        }
+        other => other,
+    };
     let document: Value =
-        serde_json::from_slice(&body).map_err(|failure| unreadable("the body", &failure))?;
+        serde_json::from_slice(&body).map_err(|failure| said(unreadable("the body", &failure)))?;
     if let Some(error) = error_body::found_in(&document) {
         let headers = &answer.reply.headers;
         return Err(error_body::reported(error, headers, &answer.redactor));
     }
-    reply.take_whole(document, sink)
+    reply.take_whole(document, sink).map_err(said)
+}
+
+/// How much of a body that cannot be used is shown, in characters.
+const SHOWN: usize = 300;
+
+/// Returns the beginning of a body on one line: it may say what is wrong.
+fn beginning(body: &[u8], redactor: &Redactor) -> String {
+    let text = String::from_utf8_lossy(body);
+    let words: Vec<&str> = text.split_whitespace().take(SHOWN).collect();
+    redactor
+        .clean(&words.join(" "))
+        .chars()
+        .take(SHOWN)
+        .collect()
 }
 
 async fn read_stream<R: VendorReply>(

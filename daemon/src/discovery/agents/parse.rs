@@ -12,8 +12,12 @@ use serde_json::Value;
 use super::definition::{
     AgentDefinition, AgentMode, AgentOrigin, Isolation, MemoryScope, ModelPolicy, PermissionMode,
 };
+use super::restrictions;
 use crate::discovery::Problem;
 use crate::discovery::front_matter::{self, Words};
+
+/// The reasoning efforts that a vendor or an official client knows.
+pub const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// The maximum length of a name. Lists show it and models write it.
 const LONGEST_NAME: usize = 100;
@@ -56,7 +60,7 @@ struct AgentFrontMatter {
 
 /// The members of the front matter that are read, with their other spellings.
 #[rustfmt::skip]
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "name", "displayName", "display-name", "description", "tools", "disallowedTools", "disallowed-tools", "model",
     "effort", "permissionMode", "permission-mode", "background", "isolation", "maxTurns", "max-turns", "color",
     "memory", "mcpServers", "mcp-servers", "requiredMcpServers", "required-mcp-servers", "hooks", "skills",
@@ -65,7 +69,7 @@ const KEYS: &[&str] = &[
 ];
 
 /// Members that other programs read and that change nothing that we do.
-const KEYS_OF_OTHERS: &[&str] = &[
+pub(super) const KEYS_OF_OTHERS: &[&str] = &[
     "argument-hint",
     "handoffs",
     "metadata",
@@ -74,8 +78,9 @@ const KEYS_OF_OTHERS: &[&str] = &[
     "top_p",
 ];
 
-/// Returns a remark for each member of the front matter that nothing reads.
-pub(super) fn unknown_keys(path: &Path, text: &str) -> Vec<Problem> {
+/// Returns a remark for each member of the front matter that nothing reads, and for an effort that no
+/// provider knows.
+pub(super) fn without_effect(path: &Path, text: &str) -> Vec<Problem> {
     let Ok((front, _)) = front_matter::read::<BTreeMap<String, Value>>(path, text) else {
         // The file was read with its types before, and what is wrong was told.
         return Vec::new();
@@ -90,7 +95,17 @@ pub(super) fn unknown_keys(path: &Path, text: &str) -> Vec<Problem> {
         let what = format!("`{key}` is unknown and has no effect; the rest of the file is used");
         Problem::at(path, line, what)
     };
-    unknown.map(remark).collect()
+    let effort = front.get("effort").and_then(Value::as_str);
+    let wrong = effort
+        .filter(|effort| !EFFORTS.contains(effort))
+        .map(|effort| {
+            let line = front_matter::line_of(text, &["effort"]).unwrap_or(1);
+            let known = EFFORTS.join(", ");
+            let what =
+                format!("`effort: {effort}` is unknown and has no effect; use one of {known}");
+            Problem::at(path, line, what)
+        });
+    unknown.map(remark).chain(wrong).collect()
 }
 
 /// Parses the text of a file. The agent has the file's name unless the front matter gives one.
@@ -117,6 +132,7 @@ pub fn parse(path: &Path, text: &str, origin: AgentOrigin) -> Result<AgentDefini
         words => (words.map(Words::list), Vec::new()),
     };
     let disallowed = front.disallowed_tools.map(Words::list).unwrap_or_default();
+    restrictions::check(path, text, &disallowed)?;
     Ok(AgentDefinition {
         name,
         display_name: front.display_name,
@@ -126,7 +142,9 @@ pub fn parse(path: &Path, text: &str, origin: AgentOrigin) -> Result<AgentDefini
         tools: tools.filter(|tools| !tools.iter().any(|tool| tool == "*")),
         disallowed_tools: disallowed.into_iter().chain(off).collect(),
         model: front.model.unwrap_or_default(),
-        effort: front.effort,
+        effort: front
+            .effort
+            .filter(|effort| EFFORTS.contains(&effort.as_str())),
         permission_mode: front.permission_mode,
         background: front.background,
         isolation: front.isolation,
@@ -158,6 +176,9 @@ pub fn wrong_name(name: &str) -> Option<&'static str> {
     }
     if name.chars().count() > LONGEST_NAME {
         return Some("the agent's name is longer than 100 characters; shorten it");
+    }
+    if name.contains(['/', '\\']) {
+        return Some("the agent's name has a slash in it; a name is no path");
     }
     if name.chars().any(char::is_control) {
         return Some("the agent's name has a line break or another control character in it");

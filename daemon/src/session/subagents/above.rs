@@ -114,6 +114,16 @@ impl Actor {
         self.subagents.above = Some(RestrictionsAbove {
             permissions: inheritance.permissions.clone(),
         });
+        self.clients.take_launch_above(&inheritance.clients);
+        // The log has the providers without their keys, and the parent has them from its clients.
+        let stored = self.options.clone().without_secrets();
+        let above = &inheritance.options;
+        if self.options.provider == stored.provider && above.provider.is_some() {
+            self.options.provider.clone_from(&above.provider);
+        }
+        if self.options.providers == stored.providers && above.providers.is_some() {
+            self.options.providers.clone_from(&above.providers);
+        }
         let mut guards = inheritance.above.clone();
         guards.apps = guards.apps.and(&inheritance.guards);
         guards.clients.extend(inheritance.hook_clients());

@@ -134,6 +134,26 @@ impl Child for ChildSession {
         .boxed()
     }
 
+    fn command_output(&self, id: TaskId) -> BoxFuture<'static, String> {
+        let wanted = id.clone();
+        let seen = self.handle.view(move |view| {
+            let task = view.state.tasks.get(wanted.as_str()).cloned();
+            let shell = view.shells.find(&ShellId::from(wanted.as_str())).ok();
+            (task, shell, view.agents.clone())
+        });
+        async move {
+            let Ok((Some(task), shell, agents)) = seen.await else {
+                return String::new();
+            };
+            if agents.is_left(&id) {
+                // A sub-agent of the child left it.
+                return agents.command_output(&id).await.unwrap_or_default();
+            }
+            last_output(&task, shell).await
+        }
+        .boxed()
+    }
+
     fn stop_command(&self, id: TaskId) -> BoxFuture<'static, bool> {
         let seen = self
             .handle

@@ -22,6 +22,12 @@ pub enum AskedBy {
 pub enum StartRefusal {
     #[error("there is no agent `{wanted}`; the agents are: {valid}")]
     Unknown { wanted: String, valid: String },
+    #[error("the file of the agent `{wanted}` cannot be used: {why}; the agents are: {valid}")]
+    Broken {
+        wanted: String,
+        why: String,
+        valid: String,
+    },
     #[error("the agent `{0}` is switched off in this session; do the work without it")]
     Disabled(String),
     #[error(
@@ -41,6 +47,14 @@ impl Roster {
         disabled: &[String],
     ) -> Result<&Arc<AgentDefinition>, StartRefusal> {
         let Some(agent) = self.get(wanted) else {
+            let broken = self.broken(wanted);
+            if !broken.is_empty() {
+                return Err(StartRefusal::Broken {
+                    wanted: wanted.to_owned(),
+                    why: broken.join("; "),
+                    valid: self.valid(disabled),
+                });
+            }
             return Err(StartRefusal::Unknown {
                 wanted: wanted.to_owned(),
                 valid: self.valid(disabled),

@@ -79,3 +79,20 @@ fn lines_are_cut_to_the_screen_and_have_no_control_characters() {
 fn no_tasks_are_no_lines() {
     assert_eq!(texts(json!([]), 80), Vec::<String>::new());
 }
+
+#[test]
+fn shells_of_agents_are_named_with_their_agents() {
+    let inner = agent("a.b", "running", json!({}), json!([shell("1", "make")]));
+    let outer = agent("a", "running", json!({}), json!([shell("1", "ls"), inner]));
+    let shown = texts(json!([outer, shell("1", "cat"), shell("x:1", "top")]), 200);
+    let ids: Vec<&str> = shown
+        .iter()
+        .skip(1)
+        .map(|line| line.split("  ").next().unwrap())
+        .collect();
+    assert_eq!(
+        ids,
+        ["a", "├─ a:1", "└─ a.b", "   └─ a.b:1", "1", "x:1"],
+        "{shown:?}"
+    );
+}

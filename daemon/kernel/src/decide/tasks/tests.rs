@@ -5,6 +5,7 @@ use loopd_proto::event::Head;
 use loopd_proto::event::task::{ShellAttachment, ShellWork, TaskWork};
 use loopd_proto::id::SessionId;
 use loopd_proto::time::Timestamp;
+use serde_json::json;
 use ulid::Ulid;
 
 use super::*;
@@ -264,8 +265,58 @@ fn the_texts_of_a_task_cannot_close_the_tag_of_a_notification() {
         }),
     })));
     world.end("x");
-    let text = texts::task_rested(world.state.tasks.get("x").unwrap());
+    let text = texts::task_rested(world.state.tasks.get("x").unwrap(), &world.state.tasks);
     assert_eq!(text.matches("</system_notification>").count(), 1);
     assert!(!text.contains("<system>"), "{text}");
     assert!(!text.contains("second line"), "{text}");
+}
+
+#[test]
+fn the_end_of_a_command_names_an_agent_that_takes_messages_here() {
+    let work = |shell: &str, agent: &str| {
+        TaskWork::Shell(ShellWork {
+            shell_id: shell.into(),
+            command: "make".to_owned(),
+            attachment: ShellAttachment::Attached,
+            pid: None,
+            log_path: None,
+            agent: Some(agent.into()),
+        })
+    };
+    let agent = json!({
+        "kind": "agent", "agentType": "general-purpose", "name": "mid", "prompt": "", "sessionId": "s",
+        "execution": "background",
+    });
+    let mut world = World::new();
+    let agent: TaskWork = serde_json::from_value(agent).unwrap();
+    let shells = [
+        ("mid.inner:x", "mid.inner"),
+        ("mid:y", "mid"),
+        ("other:z", "other"),
+    ];
+    let shells = shells.map(|(id, agent)| (id, work(id, agent)));
+    for (id, work) in [("mid", agent)].into_iter().chain(shells) {
+        world.give(Command::TaskStarted(Box::new(TaskStart {
+            id: id.into(),
+            call: None,
+            description: String::new(),
+            started_at: None,
+            work,
+        })));
+    }
+    for (id, told) in [
+        (
+            "mid.inner:x",
+            Some("agent_id \"mid\" reaches the agent that has"),
+        ),
+        ("mid:y", Some("agent_id \"mid\" lets the agent")),
+        ("other:z", None),
+    ] {
+        world.end(id);
+        let text = texts::task_rested(world.state.tasks.get(id).unwrap(), &world.state.tasks);
+        match told {
+            Some(told) => assert!(text.contains(told), "{text}"),
+            None => assert!(!text.contains("write_agent"), "{text}"),
+        }
+    }
 }

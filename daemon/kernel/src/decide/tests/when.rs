@@ -66,6 +66,7 @@ fn agent(name: &str) -> AgentChoice {
         display_name: name.to_owned(),
         tools: None,
         stance: loopd_proto::event::agent::Stance::default(),
+        effort: None,
         model: None,
     }
 }

@@ -185,7 +185,16 @@ impl ResponsesReply {
             }
             (Some("cancelled"), _) => return Err(ProviderError::Cancelled),
             (_, Some("content_filter")) => Finish::ContentFilter,
-            (Some("incomplete"), _) | (_, Some(_)) => Finish::Length,
+            (_, Some("max_output_tokens" | "max_tokens")) | (Some("incomplete"), None) => {
+                Finish::Length
+            }
+            (_, Some(reason)) => {
+                tracing::warn!(
+                    reason,
+                    "the provider gives a reason for the end that is not known"
+                );
+                Finish::Unknown
+            }
             (Some("completed" | "") | None, None) => Finish::Stop,
             (Some(status), None) => {
                 tracing::warn!(

@@ -132,6 +132,7 @@ async fn an_incomplete_response_says_why() {
     let cases = [
         ("max_output_tokens", Finish::Length),
         ("content_filter", Finish::ContentFilter),
+        ("tea_break", Finish::Unknown),
     ];
     for (reason, finish) in cases {
         let mut document = response(&[said("half")]);

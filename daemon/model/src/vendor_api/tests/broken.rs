@@ -201,3 +201,22 @@ async fn nobody_listening_is_a_network_error() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn a_success_that_is_no_reply_is_shown_with_its_own_words() {
+    let page = Scripted::new(
+        200,
+        "text/html",
+        ["<html>Please log in\nto the proxy</html>"],
+    );
+    let odd = Scripted::json(200, &json!({ "message": "the model is asleep" }));
+    for (reply, words) in [
+        (page, "<html>Please log in to the proxy</html>"),
+        (odd, "the model is asleep"),
+    ] {
+        let (result, _) = exchange(CHAT, Delivery::Streamed, reply).await;
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Server, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}

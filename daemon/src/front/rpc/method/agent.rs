@@ -214,11 +214,7 @@ fn named<'a>(roster: &'a Roster, name: &str) -> Result<&'a AgentDefinition, Stri
             agent.name
         ));
     }
-    let broken = roster
-        .problems()
-        .iter()
-        .filter(|problem| is_same(file_agent(&problem.file), name));
-    let broken: Vec<String> = broken.map(ToString::to_string).collect();
+    let broken = roster.broken(name);
     if !broken.is_empty() {
         return Err(format!(
             "the file of the agent `{name}` cannot be used: {}; the agents of this session are: {names}",
@@ -230,14 +226,6 @@ fn named<'a>(roster: &'a Roster, name: &str) -> Result<&'a AgentDefinition, Stri
     ))
 }
 
-/// Returns the name of the agent that a file would define if it names none itself.
-fn file_agent(file: &Path) -> &str {
-    let name = file.file_name().and_then(|name| name.to_str());
-    let name = name.unwrap_or_default();
-    let name = name.strip_suffix(".md").unwrap_or(name);
-    name.strip_suffix(".agent").unwrap_or(name)
-}
-
 pub(super) fn choice(
     context: &Context,
     agent: &AgentDefinition,
@@ -245,6 +233,7 @@ pub(super) fn choice(
 ) -> AgentChoice {
     AgentChoice {
         model,
+        effort: agent.effort.clone(),
         name: agent.name.clone(),
         display_name: agent.shown_name().to_owned(),
         tools: tools(context, agent),

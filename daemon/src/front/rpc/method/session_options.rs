@@ -9,7 +9,7 @@ use loopd_proto::session::{ClientTool, CustomAgent, SessionOptions, WithoutEffec
 use serde_json::Value;
 
 use super::permission_path::check_absolute;
-use crate::discovery::agents::wrong_name;
+use crate::discovery::agents::{EFFORTS, wrong_name};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::front::rpc::limit;
@@ -19,8 +19,6 @@ use loopd_kernel::command::{Command, LogLevel};
 use loopd_kernel::policy::tool_list;
 use loopd_kernel::tool_call::ToolOrigin;
 
-/// The reasoning efforts that a vendor or an official client knows.
-const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 /// How reasoning is summarised.
 const SUMMARIES: [&str; 4] = ["none", "auto", "concise", "detailed"];
 /// The sizes of a context window in the public schema.

@@ -87,6 +87,7 @@ impl Tree<'_> {
         depth: usize,
     ) -> Vec<TaskNode> {
         let now = self.context.app.services.clock.now();
+        let own: BTreeSet<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
         let mut nodes = Vec::new();
         for task in tasks {
             let run = agents.and_then(|agents| agents.run(&task.id));
@@ -94,14 +95,15 @@ impl Tree<'_> {
             let mut node = node(&task, progress.as_ref(), now);
             if let Some(work) = task.agent().filter(|_| depth > 0) {
                 node.children = self.below(&work.session_id, depth - 1).await;
-                // A command that it left running is a task of who started it.
-                let left = |child: &TaskNode| {
-                    let id = TaskId::new(format!("{}:{}", task.id, child.task.id()));
-                    agents.is_some_and(|agents| {
-                        agents.is_left(&id) || agents.is_left(child.task.id())
-                    })
+                // A command that it left running is a task of who started it, also when it has ended.
+                let is_listed = |child: &TaskNode| {
+                    let left = TaskId::new(format!("{}:{}", task.id, child.task.id()));
+                    // The id of one that an agent further below has left is unique in the tree.
+                    let same = child.task.id().as_str().contains(':');
+                    let is_shell = matches!(child.task, TaskInfo::Shell(_));
+                    is_shell && (own.contains(&left) || same && own.contains(child.task.id()))
                 };
-                node.children.retain(|child| !left(child));
+                node.children.retain(|child| !is_listed(child));
             }
             nodes.push(node);
         }

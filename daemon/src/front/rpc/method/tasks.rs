@@ -51,11 +51,12 @@ pub(super) async fn refresh(context: Context, params: Of) -> Result<NoResult, Rp
 pub(super) async fn progress(context: Context, params: TaskOf) -> Result<ProgressResult, RpcError> {
     let session = context.session(&params.session_id)?;
     let wanted = ShellId::from(params.id.as_str());
-    let (found, task, run) = session
+    let (found, task, run, agents) = session
         .view(move |view| {
             let task = view.state.tasks.get(wanted.as_str()).cloned();
             let run = task.as_ref().and_then(|task| view.agents.run(&task.id));
-            (view.shells.find(&wanted).ok(), task, run)
+            let agents = view.agents.clone();
+            (view.shells.find(&wanted).ok(), task, run, agents)
         })
         .await?;
     if let Some(task) = task.as_ref().filter(|task| task.shell().is_none()) {
@@ -76,10 +77,15 @@ pub(super) async fn progress(context: Context, params: TaskOf) -> Result<Progres
             recent_output: command.tail().await.unwrap_or_default(),
             pid: command.pid,
         }),
-        (None, Some(task)) => Some(ShellProgress {
-            recent_output: String::new(),
-            pid: task.shell().and_then(|shell| shell.pid),
-        }),
+        // The command of a sub-agent runs in that one's session; an ended one has its output in the log.
+        (None, Some(task)) => {
+            let output = agents.command_output(&task.id).await;
+            let output = output.or_else(|| task.latest_response().map(str::to_owned));
+            Some(ShellProgress {
+                recent_output: last_chars(&output.unwrap_or_default()),
+                pid: task.shell().and_then(|shell| shell.pid),
+            })
+        }
         (None, None) => None,
     };
     Ok(ProgressResult {
@@ -91,9 +97,13 @@ fn recent(shown: CommandOutput) -> String {
     let text = match shown.body {
         OutputBody::Whole(text) | OutputBody::Preview { tail: text, .. } => text,
     };
+    last_chars(&text)
+}
+
+fn last_chars(text: &str) -> String {
     let start = text.char_indices().rev().nth(RECENT - 1);
     let start = start.map_or(0, |(start, _)| start);
-    text.get(start..).unwrap_or(&text).to_owned()
+    text.get(start..).unwrap_or(text).to_owned()
 }
 
 /// Returns what a turn waits for and could stop waiting for: commands, then sub-agents.
