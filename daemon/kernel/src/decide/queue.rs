@@ -120,7 +120,7 @@ fn switch_mode(state: &State, decision: &mut Decision, message: &PendingMessage)
 }
 
 /// Adds an item to the queue, and starts on the queue if the loop is idle.
-fn enter(
+pub(super) fn enter(
     state: &State,
     item: QueueItem,
     place: QueuePlace,
@@ -320,7 +320,7 @@ fn check_attachments(state: &State, attachments: &[Attachment]) -> Result<(), Re
     Ok(())
 }
 
-fn check_room(state: &State) -> Result<(), Refusal> {
+pub(super) fn check_room(state: &State) -> Result<(), Refusal> {
     if state.queue.len() + state.steering.len() >= QUEUE_LIMIT {
         return Err(Refusal::QueueFull { limit: QUEUE_LIMIT });
     }
