@@ -15,7 +15,7 @@ use self::text::Text;
 use crate::terminal::Terminal;
 
 pub(crate) use agents::lifecycle_line;
-pub(crate) use line::{hook_line, line, mode_line, summary};
+pub(crate) use line::{CLEARED, compaction_line, hook_line, line, mode_line, summary};
 pub(crate) use progress::fleet_line;
 
 /// Whether user messages are shown. Whoever typed a message here has already seen it.

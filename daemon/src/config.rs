@@ -48,6 +48,13 @@
 //! first_wait = 2.0                     # the first prompt waits so many seconds for servers that were never
 //!                                      # started before; 0: it does not wait
 //!
+//! [titles]
+//! model = "claude-haiku-4-5"           # makes titles of first messages; without it the message is the title
+//!
+//! [memory]
+//! consolidate = false                  # when a session ends, its model notes on the context board what later ones need
+//! least_messages = 4                   # of sessions with fewer messages of people no notes are made
+//!
 //! [agents]
 //! small_model = "claude-haiku-4-5"     # for agents that want a small and fast model
 //! critic_model = "gpt-5"               # for agents that want a model of another family
@@ -83,6 +90,7 @@
 //! provider's default, else the first model that provider lists. Variables are those of the launch
 //! that opened the session, never the daemon's own.
 
+mod beside;
 mod commands;
 mod mcp;
 mod prices;
@@ -100,6 +108,7 @@ use serde::Deserialize;
 use crate::regular_file;
 use crate::subagent::definitions::AgentSettings;
 use crate::tool::capture::RewindSettings;
+use beside::{MemorySettings, TitleSettings};
 pub use commands::CommandTimeout;
 use loopd_exec::sandbox::NetworkAccess;
 use loopd_model::retry::RetryPolicy;
@@ -128,6 +137,8 @@ pub struct Config {
     pub hooks: HookSettings,
     pub rewind: RewindSettings,
     pub mcp: McpSettings,
+    pub titles: TitleSettings,
+    pub memory: MemorySettings,
     /// A hash of the text of the file; `None` without a readable file.
     fingerprint: Option<u64>,
 }
@@ -260,6 +271,8 @@ struct ConfigFile {
     hooks: HookSettings,
     rewind: RewindSettings,
     mcp: McpSettings,
+    titles: TitleSettings,
+    memory: MemorySettings,
     agents: AgentSettings,
 }
 
@@ -334,6 +347,8 @@ impl Config {
             fallback_models: file.fallback_models,
             shell: file.shell,
             mcp: file.mcp,
+            titles: file.titles,
+            memory: file.memory,
             hooks: file.hooks,
             rewind: file.rewind,
             agents: file.agents,
@@ -390,6 +405,16 @@ impl ConfigFile {
             return Some(format!(
                 "the provider `{name}` has a `/` in its name; choose another name"
             ));
+        }
+        if self
+            .titles
+            .model
+            .as_deref()
+            .is_some_and(|model| model.trim().is_empty())
+        {
+            return Some(
+                "[titles] model: the name is empty; name a model, or remove it".to_owned(),
+            );
         }
         let known = |name: &str| self.provider.contains_key(name) || OF_LAUNCH.contains(&name);
         self.fallback_models.iter().find_map(|model| {

@@ -58,6 +58,7 @@ pub mod publish;
 pub mod client;
 
 // Values and small parts that every module may use.
+pub mod picture;
 pub mod redaction;
 pub mod regular_file;
 pub mod token_cache;

@@ -6,8 +6,11 @@
 pub mod account;
 pub mod actor;
 mod ask;
+pub mod beside;
 mod budget;
 pub mod clients;
+mod consolidation;
+mod deciding;
 mod due;
 mod effects;
 mod files;
@@ -124,6 +127,11 @@ enum Message {
         reply: oneshot::Sender<Result<Done, SessionError>>,
     },
     SendAndWait(Box<waits::SendAndWait>),
+    /// Asks the model something about the conversation; the reply is what it said.
+    AskBeside {
+        question: beside::BesideQuestion,
+        reply: oneshot::Sender<beside::BesideAnswer>,
+    },
     /// Something about MCP servers.
     Mcp(mcp::McpMessage),
     /// The result of one of the session's effects.
@@ -211,6 +219,10 @@ enum Message {
     },
     /// The daemon stops: the hooks are told that the session ends.
     TellEnd {
+        reply: oneshot::Sender<()>,
+    },
+    /// Ends the actor without changing the log, unless somebody uses the session or it works.
+    StopUnlessUsed {
         reply: oneshot::Sender<()>,
     },
     /// Ends the actor without changing the log.
@@ -481,6 +493,20 @@ impl SessionHandle {
                 // An error means that the actor has ended already.
                 told.await.ok();
             }
+        }
+    }
+
+    /// Ends the actor without changing the log, unless somebody uses the session or it works.
+    async fn stop_unless_used(&self) {
+        let (reply, stopped) = oneshot::channel();
+        if self
+            .mailbox
+            .send(Message::StopUnlessUsed { reply })
+            .await
+            .is_ok()
+        {
+            // An error means that the actor has ended already.
+            stopped.await.ok();
         }
     }
 

@@ -92,6 +92,8 @@ pub struct ToolImage {
     pub path: String,
     pub media_type: String,
     pub base64: String,
+    /// What was done so that models can see it.
+    pub note: Option<String>,
 }
 
 impl Outcome {

@@ -70,6 +70,7 @@ events! {
         "session.session_limits_changed" => LimitsChanged(budget::LimitsChanged),
         "session.compaction_start" => CompactionStart(compaction::CompactionStart),
         "session.compaction_complete" => CompactionComplete(Box<compaction::CompactionComplete>),
+        "session.context_cleared" => ContextCleared(compaction::ContextCleared),
         "user.message" => UserMessage(turn::UserMessage),
         "system.message" => SystemMessage(turn::SystemMessage),
         "system.notification" => SystemNotification(task::SystemNotification),

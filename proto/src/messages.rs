@@ -82,6 +82,10 @@ pub enum PartContent {
         status: WorkStatus,
         summary: Option<String>,
     },
+    /// The model reads nothing any more of what came before.
+    Cleared {
+        messages: u64,
+    },
     Subtask(SubtaskPart),
     Retry {
         reason: Option<String>,

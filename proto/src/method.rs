@@ -325,10 +325,12 @@ methods! {
     "session.metadata.getContextAttribution" MetadataContextAttribution(session::Of) -> context::AttributionResult;
     /// Lists the largest messages of the conversation.
     "session.metadata.getContextHeaviestMessages" MetadataHeaviestMessages(context::HeaviestParams) -> context::Heaviest;
-    /// Summarises the session in Markdown for a handoff; calls no model.
+    /// Summarises the session in Markdown for whoever takes over; its model is asked beside the conversation.
     "session.history.summarizeForHandoff" HistorySummarize(session::Of) -> history::Handoff;
     /// Replaces the conversation by a summary of it, and answers when that is done or has failed.
     "session.history.compact" HistoryCompact(history::CompactParams) -> history::Compacted;
+    /// Clears the conversation from inside of a tool call, and begins it anew with a message; the log keeps everything.
+    "session.history.clearContext" HistoryClearContext(history::ClearParams) -> history::ClearedContext;
     /// Cancels a compaction that began by itself; the conversation stays as it is.
     "session.history.cancelBackgroundCompaction" HistoryCancelCompaction(session::Of) -> history::CompactionCancelled;
     /// Aborts a compaction that a client requested; the conversation stays as it is.
@@ -464,6 +466,8 @@ methods! {
     "loopd.taskTree" LoopdTaskTree(session::Of) -> task::TaskTree;
     /// Returns the answers of an agent, and can wait for the next one.
     "loopd.taskRead" LoopdTaskRead(task::ReadParams) -> task::TaskRead;
+    /// Asks a working agent, beside its work, how far it is.
+    "loopd.taskSummary" LoopdTaskSummary(task::TaskOf) -> task::TaskSummary;
     /// Registers work of a client as a task; the model is notified of its end.
     "loopd.taskRegister" LoopdTaskRegister(task::RegisterParams) -> task::Registered;
     /// Reports the progress or the end of such a task.

@@ -186,4 +186,19 @@ pub struct LimitsOverride {
     pub max_output_tokens: Option<u64>,
     #[serde(alias = "maxContextWindowTokens")]
     pub max_context_window_tokens: Option<u64>,
+    pub vision: Option<VisionLimits>,
+}
+
+/// What a model takes of images.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VisionLimits {
+    #[serde(alias = "supportedMediaTypes")]
+    pub supported_media_types: Option<Vec<String>>,
+    #[serde(alias = "maxPromptImages")]
+    pub max_prompt_images: Option<u64>,
+    /// In bytes.
+    #[serde(alias = "maxPromptImageSize")]
+    pub max_prompt_image_size: Option<u64>,
 }

@@ -358,6 +358,9 @@ pub struct ClientTool {
     pub overrides_built_in_tool: bool,
     #[serde(default)]
     pub skip_permission: bool,
+    /// A call that succeeds ends the turn: the model does not read the result.
+    #[serde(default)]
+    pub is_terminal: bool,
     /// Our own member: the tool changes nothing, so that it needs no permission in plan mode.
     #[serde(default)]
     pub read_only: bool,

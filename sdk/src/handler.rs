@@ -200,6 +200,7 @@ impl Tool {
                 parameters: Some(schema),
                 overrides_built_in_tool: false,
                 skip_permission: false,
+                is_terminal: false,
                 read_only: false,
                 metadata: None,
             },
@@ -211,6 +212,13 @@ impl Tool {
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.spec.read_only = true;
+        self
+    }
+
+    /// Lets a call that succeeds end the turn; the model does not read its result.
+    #[must_use]
+    pub fn ending_the_turn(mut self) -> Self {
+        self.spec.is_terminal = true;
         self
     }
 

@@ -230,6 +230,15 @@ impl Client {
         self.open(params).await
     }
 
+    /// Creates a session with more options.
+    pub(crate) async fn create_with(&self, more: Value) -> String {
+        let mut params = self.session_params(Delivery::Whole);
+        for (name, value) in more.as_object().expect("options are an object") {
+            params[name] = value.clone();
+        }
+        self.open(params).await
+    }
+
     async fn open(&self, params: Value) -> String {
         let opened = self.call("session.create", params).await;
         opened["sessionId"]

@@ -27,7 +27,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use floor::Floors;
-use measure::{Bench, Effort, crowd, hooks, restart, shell, start, stream, turn};
+use measure::{Bench, Effort, crowd, hooks, long, restart, shell, start, stream, turn};
 use mock::Mock;
 use table::Row;
 
@@ -50,7 +50,7 @@ fn main() {
             part if !part.starts_with('-') => only.push(part.to_owned()),
             _ => {
                 eprintln!(
-                    "usage: bench [--json] [--quick] [--loopd PATH] [start|turn|hooks|shell|stream|crowd|restart]…"
+                    "usage: bench [--json] [--quick] [--loopd PATH] [start|turn|hooks|shell|stream|crowd|restart|long]…"
                 );
                 std::process::exit(2);
             }
@@ -105,6 +105,9 @@ fn run(program: &Path, effort: Effort, only: &[String]) -> Vec<Row> {
         }
         if wanted("restart") {
             rows.extend(restart::measure(&mut bench).await);
+        }
+        if wanted("long") {
+            rows.extend(long::measure(&mut bench).await);
         }
         rows
     });

@@ -2,6 +2,7 @@
 
 pub(crate) mod crowd;
 pub(crate) mod hooks;
+pub(crate) mod long;
 pub(crate) mod restart;
 pub(crate) mod shell;
 pub(crate) mod start;

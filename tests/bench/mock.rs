@@ -2,18 +2,21 @@
 //!
 //! What it answers is written in the prompt: `bench:tools=50` asks for so many calls of `bash`, one
 //! after the other; `bench:deltas=2000` for so many pieces at once; `bench:paced=50` for pieces with
-//! a pause between them; anything else is answered with a short sentence.
+//! a pause between them; `bench:long=3000` for so many calls of `view`, counted here, because the
+//! conversation is shortened meanwhile; anything else is answered with a short sentence.
 
 mod answer;
 mod http;
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 
 pub(crate) use answer::MODEL;
+use answer::Wanted;
 
 /// The pause between two paced deltas.
 pub(crate) const PACE: Duration = Duration::from_millis(3);
@@ -30,6 +33,8 @@ struct Shared {
     epoch: Instant,
     /// When the requests for an answer came in, in order.
     asked: Mutex<Vec<Instant>>,
+    /// How many calls the long session has asked for.
+    long: AtomicUsize,
     /// When the last burst of deltas began to leave.
     burst: Mutex<Option<Instant>>,
 }
@@ -40,6 +45,7 @@ impl Mock {
         let shared = Arc::new(Shared {
             epoch: Instant::now(),
             asked: Mutex::default(),
+            long: AtomicUsize::default(),
             burst: Mutex::default(),
         });
         let (bound, address) = std::sync::mpsc::sync_channel(1);
@@ -88,6 +94,22 @@ impl Mock {
     pub(crate) fn sent_at(&self, delta: &str) -> Option<Instant> {
         let nanoseconds = delta.trim().parse().ok()?;
         Some(self.shared.epoch + Duration::from_nanos(nanoseconds))
+    }
+}
+
+impl Shared {
+    /// Numbers the calls of a long session; after the last one there is only a text.
+    fn counted(&self, wanted: Wanted) -> Wanted {
+        let Wanted::Long(calls) = wanted else {
+            return wanted;
+        };
+        let number = self.long.fetch_add(1, Ordering::Relaxed);
+        if number < calls {
+            Wanted::Look(number)
+        } else {
+            self.long.store(0, Ordering::Relaxed);
+            Wanted::Text
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{run, table};
 
 #[test]
 fn a_run_fills_its_rows_and_leaves_nothing_behind() {
-    let parts = ["turn", "hooks", "shell", "stream"].map(str::to_owned);
+    let parts = ["turn", "hooks", "shell", "stream", "long"].map(str::to_owned);
     let rows = run(&loopd_tests::binary::path(), Effort::Smoke, &parts);
     let told = table::json(&rows);
     for row in told.as_array().unwrap() {

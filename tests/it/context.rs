@@ -1,7 +1,10 @@
 //! The context of a session: how much of it is used, how room is made, and what survives that.
 
 mod accounting;
+mod beside;
+mod clearing;
 mod compaction;
+mod hooks;
 mod long;
 mod pruning;
 mod races;

@@ -40,4 +40,4 @@ mod turned_off;
 mod two_clients;
 mod typed;
 
-pub(crate) use support::{HookApp, HookReply};
+pub(crate) use support::{HookApp, HookReply, write_hooks};

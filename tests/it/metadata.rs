@@ -9,7 +9,11 @@ const RECORD: &str = "session.metadata.recordContextChange";
 
 #[tokio::test]
 async fn whoever_takes_over_is_told_what_was_asked_and_answered() {
-    let daemon = Daemon::playing([Turn::user("find").says("It is in `main.rs`.")]).await;
+    let daemon = Daemon::playing([
+        Turn::user("find").says("It is in `main.rs`."),
+        Turn::user("Somebody else will take over").says("## Goal\n\nThe bug in `main.rs`."),
+    ])
+    .await;
     let mut session = daemon.client().create(json!({})).await;
     let method = "session.history.summarizeForHandoff";
     let nothing = session.call(method, json!({})).await;
@@ -19,7 +23,7 @@ async fn whoever_takes_over_is_told_what_was_asked_and_answered() {
     let told = told["summary"].as_str().unwrap();
     for part in [
         "- find the bug\n",
-        "It is in `main.rs`.",
+        "The bug in `main.rs`.",
         &daemon.work().display().to_string(),
     ] {
         assert!(told.contains(part), "{part} is not in {told}");

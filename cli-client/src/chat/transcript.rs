@@ -13,7 +13,7 @@ use super::calls::Calls;
 use super::markdown::MarkdownStream;
 use super::styled::{Colour, Line, Look};
 use crate::limits;
-use crate::render::{fleet_line, hook_line, lifecycle_line, mode_line};
+use crate::render::{CLEARED, compaction_line, fleet_line, hook_line, lifecycle_line, mode_line};
 use crate::terminal::Style;
 use crate::usage::UsageTotal;
 
@@ -214,6 +214,12 @@ impl Transcript {
             }
             Durable::SessionWarning(warning) => self.error(&warning.message),
             Durable::SessionInfo(info) => self.note(Look::DIM, &info.message),
+            Durable::CompactionComplete(complete) => {
+                if let Some(line) = compaction_line(complete) {
+                    self.note(Look::DIM, &line);
+                }
+            }
+            Durable::ContextCleared(_) => self.note(Look::DIM, CLEARED),
             Durable::ModeChanged(change) => {
                 self.mode = change.new_mode;
                 self.note(Look::DIM, mode_line(change.new_mode));

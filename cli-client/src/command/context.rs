@@ -98,6 +98,7 @@ fn described_part(content: &PartContent) -> Option<String> {
         }
         PartContent::File { name, .. } => Some(format!("file {name}")),
         PartContent::Compaction { .. } => Some("compaction".to_owned()),
+        PartContent::Cleared { .. } => Some("cleared".to_owned()),
         PartContent::Subtask(_) => Some("sub-agent".to_owned()),
         PartContent::Error { message, .. } => Some(message.clone()),
         PartContent::Reasoning { .. } | PartContent::Retry { .. } | PartContent::Step { .. } => {

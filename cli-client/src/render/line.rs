@@ -1,5 +1,6 @@
 //! One line for an event, for a tool call and for a mode.
 
+use loopd_sdk::proto::event::compaction::{CompactionComplete, CompactionTrigger};
 use loopd_sdk::proto::event::tool::ToolStart;
 use loopd_sdk::proto::visible::for_person;
 use loopd_sdk::{Body, Durable, Event, Mode};
@@ -18,6 +19,26 @@ pub(crate) fn mode_line(mode: Mode) -> &'static str {
         Mode::Autopilot => "autopilot mode: the agent decides by itself and goes on",
     }
 }
+
+/// Says how room was made in the context. Who asked for a compaction is told by the command.
+pub(crate) fn compaction_line(complete: &CompactionComplete) -> Option<String> {
+    if complete.trigger == Some(CompactionTrigger::Manual) {
+        return None;
+    }
+    if !complete.success {
+        let why = complete.error.as_deref().unwrap_or("no reason is known");
+        return Some(format!("the conversation was not compacted: {why}"));
+    }
+    let tokens = |tokens: Option<u64>| tokens.unwrap_or(0);
+    Some(format!(
+        "the conversation was compacted: {} tokens before, {} now",
+        tokens(complete.pre_compaction_tokens),
+        tokens(complete.post_compaction_tokens)
+    ))
+}
+
+/// What is said when the conversation was cleared.
+pub(crate) const CLEARED: &str = "the conversation was cleared";
 
 /// Returns what a hook says that it does now.
 pub(crate) fn hook_line(message: &str) -> String {
@@ -84,6 +105,9 @@ pub(crate) fn line(event: &Event) -> String {
         Body::Durable(Durable::SessionStart(start)) => {
             let context = start.context.as_ref();
             context.map_or_else(String::new, |context| context.cwd.clone())
+        }
+        Body::Durable(Durable::CompactionComplete(complete)) => {
+            compaction_line(complete).unwrap_or_default()
         }
         Body::Durable(Durable::ModelChange(change)) => change.new_model.clone(),
         Body::Durable(Durable::ModeChanged(change)) => mode_line(change.new_mode).to_owned(),

@@ -8,7 +8,7 @@ use loopd_sdk::{
     AgentId, Body, Durable, Ephemeral, Event, LimitKind, MessageId, SessionId, TodoList,
 };
 
-use super::line::{hook_line, mode_line};
+use super::line::{CLEARED, compaction_line, hook_line, mode_line};
 use super::own_run::OwnRun;
 use super::{UserMessages, agents};
 use crate::limits;
@@ -283,6 +283,11 @@ impl Text {
             Durable::SessionWarning(warning) => self.note(Style::Bad, &warning.message),
             Durable::ModeChanged(change) => self.note(Style::Dim, mode_line(change.new_mode)),
             Durable::SessionInfo(info) => self.note(Style::Dim, &info.message),
+            Durable::CompactionComplete(complete) => match compaction_line(complete) {
+                Some(line) => self.note(Style::Dim, &line),
+                None => Ok(()),
+            },
+            Durable::ContextCleared(_) => self.note(Style::Dim, CLEARED),
             Durable::TodosUpdated(list) => self.show_todos(list),
             _ => Ok(()),
         }

@@ -1,14 +1,16 @@
 //! Folds one stored event into the state. `apply` cannot fail, whatever the log holds.
 
+mod clear;
 pub(crate) mod queue;
 mod rewind;
 mod runs;
 mod skills;
 mod turn;
+mod usage;
 
 use loopd_proto::event::agent::Stance;
 use loopd_proto::event::fact::{LoopOutcome, NamedBy};
-use loopd_proto::event::session::{TokenMetrics, WorkContext};
+use loopd_proto::event::session::WorkContext;
 use loopd_proto::event::{Durable, Head, Visibility};
 use loopd_proto::id::{RequestId, TaskId, ToolCallId};
 use loopd_proto::session::LimitKind;
@@ -485,6 +487,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
             state.history.replace_through(compacted.through, summary);
             state.context_size.conversation_changed();
         }
+        Durable::ContextCleared(_) => clear::cleared(state),
         Durable::CompactionComplete(complete) => {
             let waits = state.compaction.turn_waits;
             let tokens = state.conversation_tokens();
@@ -493,33 +496,7 @@ pub fn apply(state: &mut State, head: &Head, event: &Durable) {
                 room_made(state);
             }
         }
-        Durable::UsageRecorded(usage) => {
-            if usage.purpose.is_none() {
-                run_limits::called(state);
-            }
-            state.totals.nano_usd = state.totals.nano_usd.saturating_add(usage.nano_usd);
-            state.totals.api_duration_ms += usage.duration_ms;
-            state.totals.nano_credits =
-                state.totals.nano_credits.saturating_add(usage.nano_credits);
-            let metrics = state.totals.models.entry(usage.model.clone()).or_default();
-            metrics.requests.count += 1;
-            metrics.usage.add(&usage.tokens);
-            state.totals.estimated_calls += u64::from(usage.estimated);
-            if usage.purpose.is_none() {
-                // The next call is not reserved by an estimate of an estimate.
-                state.totals.last_call = if usage.estimated {
-                    TokenMetrics::default()
-                } else {
-                    usage.tokens
-                };
-                state.totals.last_credits = usage.nano_credits;
-            }
-            if let Some(counted) = usage.counted {
-                let (input, seq) = (usage.tokens.input_tokens, state.seq);
-                let size = &mut state.context_size;
-                size.reported(&usage.model, input, counted, seq);
-            }
-        }
+        Durable::UsageRecorded(usage) => usage::recorded(state, usage),
     }
     let limits = state.options.session_limits.as_ref();
     let has_time = limits.is_some_and(|limits| limits.timeout_seconds.is_some());

@@ -21,7 +21,7 @@ use ulid::Ulid;
 use loopd_proto::event::agent::Stance;
 use loopd_proto::event::ask::{AutoModeSwitch, ElicitationAction, ElicitationRequested};
 use loopd_proto::event::budget::AgentSpent;
-use loopd_proto::event::fact::{ClientRef, NamedBy};
+use loopd_proto::event::fact::{CallPurpose, ClientRef, NamedBy};
 use loopd_proto::event::hook::{GuardFolder, HookEnd};
 use loopd_proto::event::session::{FileChanged, FileOperation, WorkContext};
 use loopd_proto::event::skill::{SkillSwitched, SkillsLoaded};
@@ -56,7 +56,7 @@ use super::tool_call::{Ahead, McpToolRef, PlanProposal, ToolOrigin, UserQuestion
 
 pub use calls::{AssessAgain, CallOutcome, CallStatusReport, CompletionRef, GrantCheck};
 pub use compaction::{
-    CompactOrder, CompactionFailure, SideUsage, StoppedCompactions, Summarised, Summary,
+    ClearOrder, CompactOrder, CompactionFailure, SideUsage, StoppedCompactions, Summarised, Summary,
 };
 pub use fleet::{FleetOrder, WorkerOrder};
 pub use life::{AdoptAsSubagent, Create, Resume, Shutdown};
@@ -87,6 +87,8 @@ pub struct DecideEnv<'a> {
     pub home: &'a str,
     /// Returns where the tool of this name runs; `None` if the model is not offered it.
     pub tool_origin: &'a dyn Fn(&str) -> Option<ToolOrigin>,
+    /// Returns whether a call of the tool of this name that succeeds ends the turn.
+    pub ends_turn: &'a dyn Fn(&str) -> bool,
     /// Returns the tool of an MCP server that models know by this name.
     pub mcp_tool: &'a dyn Fn(&str) -> Option<McpToolRef>,
     /// Returns what a sub-agent may do by its parent's permissions; `None` in any other session.
@@ -110,6 +112,8 @@ pub struct DecideEnv<'a> {
     pub fleet_todos: u32,
     /// How many runs notifications start between two messages.
     pub most_wakes: u32,
+    /// Whether a model makes titles of first messages.
+    pub makes_titles: bool,
     pub hooks: HookNeeds<'a>,
     /// Returns the size of the next model request.
     pub next_request: &'a dyn Fn() -> RequestFacts,
@@ -305,6 +309,8 @@ pub enum Command {
     },
     /// Compacts the conversation.
     Compact(CompactOrder),
+    /// Clears the conversation.
+    ClearContext(ClearOrder),
     /// Stops a compaction that is running.
     StopCompaction(StoppedCompactions),
     /// The model call for a summary has ended.
@@ -331,8 +337,13 @@ pub enum Command {
     AskForPart(Box<PartAsked>),
     /// Nobody waits any more for what a part, or an MCP server, asked a permission for.
     WithdrawPart(RequestId),
-    /// A model answered for an MCP server.
-    Sampled(Box<SideUsage>),
+    /// A model answered beside the conversation.
+    CalledBeside(Box<SideUsage>, CallPurpose),
+    /// A model has made a title of the message that gave the session this name.
+    Titled {
+        was: String,
+        title: String,
+    },
     AnswerPermission {
         request: RequestId,
         decision: PermissionDecision,
@@ -549,6 +560,8 @@ pub enum Answer {
         interrupted: bool,
     },
     GuardsLifted(LiftedGuards),
+    /// How many entries of the conversation were cleared.
+    Cleared(u64),
     /// Whether a change of permissions changed anything, and whether people are asked now.
     Permissions {
         changed: bool,

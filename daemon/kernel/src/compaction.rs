@@ -99,6 +99,13 @@ impl Compaction {
         });
     }
 
+    /// Notes that the whole conversation was cleared.
+    pub(crate) fn cleared(&mut self, at: Seq) {
+        self.replaced_through = Some(at);
+        self.failures = 0;
+        self.prompts.clear();
+    }
+
     /// Goes back to what was before an event that a rewind took back. Whether a compaction is running is
     /// as it is: the rewind waited for its end.
     pub(crate) fn take_back(&mut self, before: Self) {

@@ -8,6 +8,8 @@ mod agents;
 mod answer;
 mod asking;
 mod autopilot;
+mod beside;
+mod clear;
 mod compaction;
 mod fleet;
 mod form;
@@ -37,7 +39,7 @@ mod tools;
 mod turn;
 mod vouched_hooks;
 
-use loopd_proto::event::fact::{CallPurpose, LoopEnded, LoopOutcome};
+use loopd_proto::event::fact::{LoopEnded, LoopOutcome};
 use loopd_proto::event::session::Idle;
 use loopd_proto::event::turn::AssistantIdle;
 use loopd_proto::event::{Durable, Ephemeral};
@@ -142,6 +144,7 @@ pub fn decide(
         Command::MakeRoom(need) => Ok(room::make(state, &need, env)),
         Command::OutputsKept { turn, kept } => Ok(room::outputs_kept(state, &turn, kept)),
         Command::Compact(order) => compaction::compact(state, order, env),
+        Command::ClearContext(order) => clear::clear(state, order, env),
         Command::StopCompaction(which) => Ok(compaction::stop(state, which)),
         Command::Summarised(summarised) => Ok(compaction::summarised(state, *summarised, env)),
         Command::WaitOver { turn } => Ok(provider_wait::over(state, &turn)),
@@ -194,12 +197,8 @@ pub fn decide(
 
         Command::AskForPart(asked) => Ok(part::ask(state, *asked, env)),
         Command::WithdrawPart(request) => Ok(part::withdraw(state, &request)),
-        Command::Sampled(used) => {
-            let mut decision = Decision::default();
-            let spent = (&*used, CallPurpose::Sampling);
-            compaction::side_usage(state, &mut decision, spent, env);
-            Ok(decision)
-        }
+        Command::CalledBeside(used, purpose) => Ok(beside::called(state, &used, purpose, env)),
+        Command::Titled { was, title } => Ok(beside::titled(state, &was, title)),
         Command::AnswerPermission { request, decision } => {
             answer::permission(state, &request, decision, env)
         }

@@ -47,6 +47,8 @@ pub enum Effect {
     KeepOutputs { turn: TurnKey, results: Vec<Seq> },
     /// Ask the model for a summary of the conversation; the running compaction says of what.
     Summarise(RequestId),
+    /// Let a model make a title of the message that gave the session its name.
+    MakeTitle { name: String, message: String },
     /// Stop the model call for a summary.
     CancelSummary,
     /// Report `WaitOver` when the provider may take requests again.
@@ -130,6 +132,7 @@ impl Effect {
             | Self::Run { turn, .. } => Some(turn),
             Self::Prepare { .. }
             | Self::Summarise(_)
+            | Self::MakeTitle { .. }
             | Self::CancelSummary
             | Self::OpenShellAhead
             | Self::CancelTurn
@@ -162,6 +165,7 @@ impl Effect {
             | Self::AwaitProvider { .. }
             | Self::KeepOutputs { .. }
             | Self::Summarise(_)
+            | Self::MakeTitle { .. }
             | Self::CancelSummary
             | Self::CancelTurn
             | Self::StartGrace(_)

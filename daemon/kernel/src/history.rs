@@ -137,6 +137,21 @@ impl History {
         self.entries.push(Stored::new(seq, entry));
     }
 
+    /// Removes all entries.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Returns whether the last thing that the model said has this call.
+    pub(crate) fn last_has_call(&self, id: &ToolCallId) -> bool {
+        let mut newest = self.iter().rev();
+        let last = newest.find_map(|entry| match entry {
+            Entry::Assistant(turn) => Some(turn),
+            Entry::User(_) | Entry::Result { .. } | Entry::Image { .. } => None,
+        });
+        last.is_some_and(|turn| turn.calls.iter().any(|call| call.id == *id))
+    }
+
     /// Removes the entries of events at a position of the log and after it.
     pub(crate) fn take_back_to(&mut self, seq: Seq) {
         let first = self.entries.partition_point(|stored| stored.seq < seq);

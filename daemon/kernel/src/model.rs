@@ -181,7 +181,58 @@ pub struct ModelInfo {
     pub id: String,
     pub name: String,
     pub vision: bool,
+    pub images: ImageLimits,
     pub max_context_tokens: Option<u64>,
     pub max_output_tokens: Option<u64>,
     pub reasoning_efforts: Vec<String>,
+}
+
+/// What a model takes of images, as far as that is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImageLimits {
+    /// The most bytes of one image.
+    pub bytes: Option<u64>,
+    /// The most images of a request.
+    pub count: Option<u64>,
+    pub formats: Option<ImageFormats>,
+}
+
+impl ImageLimits {
+    /// Returns these limits, with gaps filled from `others`.
+    #[must_use]
+    pub fn over(self, others: Self) -> Self {
+        Self {
+            bytes: self.bytes.or(others.bytes),
+            count: self.count.or(others.count),
+            formats: self.formats.or(others.formats),
+        }
+    }
+}
+
+/// Formats of images.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImageFormats(u8);
+
+impl ImageFormats {
+    const KNOWN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+    /// Reads a list of media types; `None` if none of them is known.
+    pub fn of<'a>(types: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let bits = types.into_iter().filter_map(Self::bit);
+        let formats = Self(bits.fold(0, |all, bit| all | bit));
+        (formats.0 != 0).then_some(formats)
+    }
+
+    pub fn has(self, media_type: &str) -> bool {
+        Self::bit(media_type).is_some_and(|bit| self.0 & bit != 0)
+    }
+
+    fn bit(media_type: &str) -> Option<u8> {
+        let media_type = match media_type {
+            "image/jpg" => "image/jpeg",
+            other => other,
+        };
+        let at = Self::KNOWN.iter().position(|known| *known == media_type)?;
+        Some(1 << at)
+    }
 }

@@ -102,6 +102,8 @@ pub struct State {
     /// The permission requests that were closed with their turn before anybody answered, oldest
     /// first. An answer that comes late takes the queue.
     pub unanswered: VecDeque<UnansweredPermission>,
+    /// How many messages people had sent when notes for later sessions were made.
+    pub consolidated: u64,
     /// Set when the session is an agent of another one.
     pub subagent: Option<Box<SubagentIdentity>>,
     /// The background tasks, running and ended.
@@ -381,6 +383,7 @@ impl State {
             answer_cut: None,
             questions: Questions::default(),
             unanswered: VecDeque::new(),
+            consolidated: 0,
             subagent: None,
             tasks: Tasks::default(),
             user_calls: BTreeSet::new(),

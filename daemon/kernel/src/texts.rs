@@ -4,6 +4,7 @@
 
 mod agent;
 mod autopilot;
+pub mod beside;
 pub mod compaction;
 pub(crate) mod fleet;
 pub mod instructions;

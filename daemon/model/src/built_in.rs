@@ -2,7 +2,9 @@
 //!
 //! `offline` and `replay` call it.
 
-use loopd_kernel::model::{AssistantTurn, Finish, ModelInfo, ModelReply, ModelRequest, Usage};
+use loopd_kernel::model::{
+    AssistantTurn, Finish, ImageLimits, ModelInfo, ModelReply, ModelRequest, Usage,
+};
 
 use super::EndpointDescription;
 
@@ -23,6 +25,7 @@ pub(super) fn model_info(model: &str, name: &str) -> ModelInfo {
         id: model.to_owned(),
         name: name.to_owned(),
         vision: false,
+        images: ImageLimits::default(),
         max_context_tokens: Some(CONTEXT_TOKENS),
         max_output_tokens: None,
         reasoning_efforts: Vec::new(),

@@ -11,9 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::beside::BesideCalls;
 use super::budget::{TreeBudget, UnsettledCall, UnsettledSideCall};
 use super::clients::Clients;
 use super::clients::attach::PendingWork;
+use super::consolidation::Consolidation;
 use super::files::FileWriter;
 use super::hooks::SessionHooks;
 use super::instructions::SessionInstructions;
@@ -28,11 +30,9 @@ use super::shells;
 use super::skills::SessionSkills;
 use super::storage::{OnFailure, Storage, Substitute};
 use super::subagents::SessionSubagents;
-use super::subagents::as_child::ParentLink;
 use super::todos::SqlCell;
 use super::waits::{Waits, Whose};
 use super::{Done, Message, SessionError};
-use crate::discovery::hooks::HookKind;
 use crate::hook::Transcript;
 use crate::publish::recent::Recent;
 use crate::redaction::file::FileMasks;
@@ -40,10 +40,8 @@ use crate::services::Services;
 use crate::subagent::CancelledBy;
 use loopd_exec::keep_alive::KeepAliveGuard;
 use loopd_exec::shells::Shells;
-use loopd_kernel::command::{Answer, Command, DecideEnv, Decision};
+use loopd_kernel::command::{Answer, Command, Decision};
 use loopd_kernel::context_window::ContextWindow;
-use loopd_kernel::decide::decide;
-use loopd_kernel::hook::HookNeeds;
 use loopd_kernel::state::State;
 
 pub(super) struct Actor {
@@ -77,6 +75,12 @@ pub(super) struct Actor {
     pub(super) unsettled: UnsettledCall,
     /// The model call beside the conversation whose usage is about to be stored.
     pub(super) unsettled_side: UnsettledSideCall,
+    /// The calls about the conversation that somebody waits for.
+    pub(super) beside: BesideCalls,
+    /// The notes for later sessions that are made when this one has ended.
+    pub(super) notes: Option<Consolidation>,
+    /// Whether a client has joined the session since it was opened.
+    pub(super) was_joined: bool,
     /// The database for SQL of the model; no file is opened before it is needed.
     pub(super) sql: SqlCell,
     pub(super) storage: Storage,
@@ -151,6 +155,9 @@ impl Actor {
             budget: Arc::default(),
             unsettled: UnsettledCall::default(),
             unsettled_side: UnsettledSideCall::default(),
+            beside: BesideCalls::default(),
+            notes: None,
+            was_joined: false,
             storage: Storage::default(),
             rewinding: RewindWork::default(),
             hooks: SessionHooks::new(transcript),
@@ -182,6 +189,9 @@ impl Actor {
         }
         self.end_processes().await;
         self.refuse_all(&SessionError::NotFound(self.state.id.clone()));
+        if let Some(notes) = self.notes.take() {
+            self.sessions.after_the_end(notes.run());
+        }
     }
 
     /// Ends what must not outlive the session, before anybody can open the session again.
@@ -250,6 +260,10 @@ impl Actor {
                 self.take_command(*command, reply).await
             }
             Message::SendAndWait(wanted) => self.send_and_wait(*wanted).await,
+            Message::AskBeside { question, reply } => {
+                self.ask_beside(question, reply);
+                Flow::Go
+            }
             Message::Mcp(message) => {
                 self.take_mcp(message).await;
                 Flow::Go
@@ -419,6 +433,17 @@ impl Actor {
                 self.end_hooks_of_stop(reply);
                 Flow::Go
             }
+            Message::StopUnlessUsed { reply } => {
+                // Who has joined attaches later, or has left again.
+                if !self.was_joined && !self.state.is_working() {
+                    self.end_processes().await;
+                    self.sessions.forget(&self.state.id, &self.mailbox);
+                    reply.send(()).ok();
+                    return Flow::Stop;
+                }
+                reply.send(()).ok();
+                Flow::Go
+            }
             Message::Stop { reply } => {
                 self.end_processes().await;
                 self.sessions.forget(&self.state.id, &self.mailbox);
@@ -514,6 +539,7 @@ impl Actor {
             | Answer::Aborted(_)
             | Answer::Withdrawn { .. }
             | Answer::GuardsLifted(_)
+            | Answer::Cleared(_)
             | Answer::Permissions { .. } => None,
         };
         if let Some(id) = &message {
@@ -529,50 +555,6 @@ impl Actor {
             }
         }
         done
-    }
-
-    pub(super) fn decide(&self, command: Command) -> Result<Decision, SessionError> {
-        let clock = &self.services.clock;
-        let mut ids = || clock.id();
-        let home = self.services.home.to_string_lossy();
-        let settings = self.hooks.files.rules();
-        let mut env = DecideEnv {
-            settings: settings.as_deref(),
-            now: clock.now(),
-            attended: self.is_attended(),
-            bypass: self.clients.launch().is_some_and(|launch| launch.yolo),
-            home: &home,
-            tool_origin: &|name| {
-                let tool = self.toolset().resolve(name);
-                tool.map(|tool| tool.origin())
-            },
-            mcp_tool: &|name| self.toolset().mcp_tool(name),
-            inherited: &|| {
-                let subagent = self.state.subagent.as_ref();
-                subagent.map(|_| self.effective_permissions().permissions)
-            },
-            can_switch_model: self.clients.can_switch_model(),
-            planning: self.planning(),
-            plan_file: &|| self.services.plan_file(&self.state.id),
-            runs_command: &|name| self.clients.runs_command(name),
-            top: self.subagents.parent().map(ParentLink::top),
-            fallback_models: &self.services.config.fallback_models,
-            provider_waits: self.services.config.waits.for_turns(),
-            fleet_workers: self.services.config.agents.max_concurrent,
-            fleet_todos: self.services.config.agents.max_fleet_todos,
-            most_wakes: self.services.config.agents.max_wakes,
-            hooks: HookNeeds {
-                guard: &|call| self.has_hooks(HookKind::PreToolUse, Some(&call.name)),
-                permission: &|call| self.has_hooks(HookKind::PermissionRequest, Some(&call.name)),
-                prompts: &|| self.see_prompts(),
-                stop: self.has_hooks(self.stop_kind(), None),
-                most_stop_blocks: self.services.config.hooks.stop_blocks,
-                answering: &|| self.answering_hooks(),
-            },
-            next_request: &|| self.request_facts(),
-            ids: &mut ids,
-        };
-        Ok(decide(&self.state, command, &mut env)?)
     }
 
     pub(super) fn tell(&mut self, event: &Ephemeral) {

@@ -93,6 +93,7 @@ impl Actor {
             }
             Effect::StartGrace(turn) => return Some(grace(turn, self.grace_time())),
             Effect::Summarise(id) => return self.summarise(&id),
+            Effect::MakeTitle { name, message } => self.make_title(name, &message),
             Effect::CancelSummary => self.running.cancel_summary(),
             Effect::OpenShellAhead => self.shells.open_spare(&self.agent_command_context()),
             Effect::CancelTurn => self.running.cancel_turn(),

@@ -64,6 +64,7 @@ impl SessionHandle {
 
 impl Actor {
     pub(super) async fn join(&mut self, join: Join) -> Flow {
+        self.was_joined = true;
         if let Err(error) = self.look_above().await {
             join.refuse(&error);
             return Flow::Go;

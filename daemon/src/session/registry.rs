@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use futures::FutureExt;
 use loopd_proto::id::SessionId;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::actor::Actor;
@@ -23,6 +24,8 @@ pub struct Sessions {
     /// The sessions of sub-agents that clients opened directly, by their parents.
     below: Mutex<HashMap<SessionId, Vec<SessionHandle>>>,
     tasks: TaskTracker,
+    /// Cancelled when the daemon ends.
+    ending: CancellationToken,
     /// What runs the slash commands of queues; set once, when the daemon is put together.
     commands: OnceLock<Arc<dyn DaemonCommands>>,
 }
@@ -50,6 +53,7 @@ impl Sessions {
             live: Mutex::default(),
             below: Mutex::default(),
             tasks: TaskTracker::new(),
+            ending: CancellationToken::new(),
             commands: OnceLock::new(),
         }
     }
@@ -205,8 +209,21 @@ impl Sessions {
         }
     }
 
+    /// Runs work that goes on after the end of a session, until the daemon ends.
+    pub(super) fn after_the_end(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let ending = self.ending.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = ending.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+
     /// Waits until all actors have ended.
     pub async fn drained(&self) {
+        self.ending.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }

@@ -1,6 +1,7 @@
 //! `context_board`: short notes that outlast a session, for the user or for one project. The agent that
 //! boils down sessions adds and removes them; later sessions are shown them.
 
+mod answer;
 mod notes;
 
 use loopd_kernel::policy::grant::Grant;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{AssessContext, Need, Outcome, Tool, ToolContext};
+pub(crate) use answer::consolidate;
 pub use notes::{Board, BoardScope};
 
 pub const CONTEXT_BOARD: &str = "context_board";

@@ -45,6 +45,7 @@ pub enum ResolvedTool {
         name: String,
         description: String,
         skip_permission: bool,
+        is_terminal: bool,
         claim: ToolClaim,
     },
     Mcp(Arc<McpTool>),
@@ -56,6 +57,14 @@ impl ResolvedTool {
             Self::BuiltIn(_) => ToolOrigin::BuiltIn,
             Self::Client { .. } => ToolOrigin::Client,
             Self::Mcp(_) => ToolOrigin::Mcp,
+        }
+    }
+
+    /// Returns whether a call that succeeds ends the turn.
+    pub fn ends_turn(&self) -> bool {
+        match self {
+            Self::BuiltIn(_) | Self::Mcp(_) => false,
+            Self::Client { is_terminal, .. } => *is_terminal,
         }
     }
 
@@ -252,6 +261,7 @@ impl ToolSource for ClientTools<'_> {
             name: tool.name.clone(),
             description: tool.description.clone(),
             skip_permission: tool.skip_permission,
+            is_terminal: tool.is_terminal,
             claim: if tool.only_reads() {
                 ToolClaim::ReadOnly
             } else {

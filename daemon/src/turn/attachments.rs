@@ -157,6 +157,15 @@ fn unreadable(path: &str, why: &io::Error, notices: &mut Vec<String>) -> String 
     format!("* {path} (cannot be read)")
 }
 
+/// Says what was done to attached images, so that they fit what the model takes.
+pub(super) fn changed(notes: &[String]) -> String {
+    let lines: Vec<String> = notes.iter().map(|note| format!("* {note}")).collect();
+    format!(
+        "\n\n\n\n<attachments_changed>\n{}\n</attachments_changed>",
+        lines.join("\n")
+    )
+}
+
 fn lines_of(start: u64, end: u64) -> String {
     if start == end {
         format!(" (line {start})")

@@ -110,11 +110,15 @@ pub async fn call(input: &mut ModelCallInput) -> Command {
         model: Some(model.clone()),
     }));
     let about = provider.describe();
+    let known = input.route.known_model(&model);
+    let most_images = known.and_then(|known| known.images.count);
     let estimated = input.estimated_tokens();
     let request = &mut input.request;
     request.model = chosen.wire_model;
     if chosen.facts.vision == Some(false) {
         strip_images::strip_images(&mut request.messages);
+    } else if let Some(most) = most_images {
+        strip_images::keep_newest(&mut request.messages, most);
     }
     publisher.sent = match request.max_output_tokens {
         Some(_) => SentTokens::limited(estimated, &request.messages),

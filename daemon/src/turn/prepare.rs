@@ -24,6 +24,7 @@ use crate::client::Client;
 use crate::discovery::Host;
 use crate::discovery::hooks::HookKind;
 use crate::hook::{HookContext, PromptEnd};
+use crate::picture;
 use crate::skill::SkillView;
 use crate::subagent::definitions::{self, ProjectTrust, RosterInput};
 use crate::subagent::memory;
@@ -111,9 +112,15 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotice
             text.push_str("\n\n");
             loaded.push(skill);
         }
+        let limits = input.route.known_model(&model).map(|known| known.images);
+        let fitted =
+            picture::fit_attachments(&message.attachments, limits.unwrap_or_default()).await;
         let rendered = attachments::render(&message.prompt, &message.attachments).await;
         text.push_str(&rendered.text);
         missing.extend(rendered.notices);
+        if let Some((_, notes)) = &fitted {
+            text.push_str(&attachments::changed(notes));
+        }
         if let Some(hooks) = hooks.as_ref().filter(|hooks| hooks.is_for_prompts()) {
             let end = hooks.context.prompt_transformed(&message.prompt, &text);
             let end = end.await;
@@ -123,6 +130,7 @@ pub async fn prepare(mut input: PrepareInput) -> Result<(Prepared, PrepareNotice
         messages.push(PreparedMessage {
             id: message.id.clone(),
             text,
+            attachments: fitted.map(|(attachments, _)| attachments),
         });
     }
     let agent = selected_agent(&input).await;

@@ -96,6 +96,7 @@ impl Route {
             let limits = capabilities.limits.clone().unwrap_or_default();
             let said = Facts {
                 vision: capabilities.vision(),
+                images: target::images(&limits),
                 max_context_tokens: limits.max_context_window_tokens,
                 max_prompt_tokens: limits.max_prompt_tokens,
                 max_output_tokens: limits.max_output_tokens,
@@ -234,6 +235,7 @@ impl Route {
             .or(facts.max_prompt_tokens)
             .or(known.max_context_tokens);
         known.max_output_tokens = facts.max_output_tokens.or(known.max_output_tokens);
+        known.images = facts.images.over(known.images);
         known.vision = facts.vision.unwrap_or(known.vision);
         Some(known)
     }
@@ -280,6 +282,7 @@ fn described(id: &str, facts: Facts) -> ModelInfo {
         id: id.to_owned(),
         name: id.to_owned(),
         vision: facts.vision.unwrap_or(false),
+        images: facts.images,
         max_context_tokens: facts.max_context_tokens.or(facts.max_prompt_tokens),
         max_output_tokens: facts.max_output_tokens,
         reasoning_efforts: Vec::new(),

@@ -5,6 +5,10 @@ use loopd_kernel::model::{ModelMessage, Part};
 /// Replaces an image in a user's message.
 const NOTE: &str = "[An image was attached here. This model cannot see images.]";
 
+/// Replaces an image that is one too many.
+const TOO_MANY: &str =
+    "[An image was here. This model takes only the newest images of a conversation.]";
+
 /// The beginning of a user's own message; messages with images of tools have no date.
 const USER_MESSAGE: &str = "<current_datetime>";
 
@@ -18,6 +22,25 @@ pub(super) fn strip_images(messages: &mut Vec<ModelMessage>) {
         for part in parts {
             if matches!(part, Part::Image { .. }) {
                 *part = Part::Text(NOTE.to_owned());
+            }
+        }
+    }
+}
+
+/// Leaves only the newest images, and replaces the others by a note.
+pub(super) fn keep_newest(messages: &mut [ModelMessage], most: u64) {
+    let mut left = most;
+    for message in messages.iter_mut().rev() {
+        let ModelMessage::User(parts) = message else {
+            continue;
+        };
+        for part in parts.iter_mut().rev() {
+            if !matches!(part, Part::Image { .. }) {
+                continue;
+            }
+            match left.checked_sub(1) {
+                Some(rest) => left = rest,
+                None => *part = Part::Text(TOO_MANY.to_owned()),
             }
         }
     }
@@ -49,6 +72,24 @@ mod tests {
             media_type: "image/png".to_owned(),
             base64: "AAAA".to_owned(),
         }
+    }
+
+    #[test]
+    fn the_newest_images_are_kept() {
+        let mut messages = vec![
+            ModelMessage::User(vec![text("one"), image()]),
+            ModelMessage::User(vec![text("two"), image(), image()]),
+        ];
+        keep_newest(&mut messages, 5);
+        assert_eq!(messages[0], ModelMessage::User(vec![text("one"), image()]));
+        keep_newest(&mut messages, 1);
+        assert_eq!(
+            messages,
+            [
+                ModelMessage::User(vec![text("one"), text(TOO_MANY)]),
+                ModelMessage::User(vec![text("two"), text(TOO_MANY), image()]),
+            ]
+        );
     }
 
     #[test]

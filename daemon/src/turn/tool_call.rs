@@ -9,6 +9,7 @@ use loopd_proto::permission::PermissionRequest;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
+use crate::picture;
 use crate::publish::{Audience, say};
 use crate::redaction::{Pieces, Redaction};
 use crate::services::Services;
@@ -95,7 +96,9 @@ pub async fn run(tool: &dyn DynTool, input: CallInput) -> CallOutcome {
         show(pieces.rest());
     };
     let (outcome, ()) = tokio::join!(work, pass_on);
-    into_call_outcome(outcome, path)
+    let mut outcome = into_call_outcome(outcome, path);
+    picture::fit_results(&mut outcome.result).await;
+    outcome
 }
 
 /// Turns the outcome of a tool, which changed the file at `changed`, into the form of the log.
@@ -107,11 +110,17 @@ pub fn into_call_outcome(outcome: Outcome, changed: Option<String>) -> CallOutco
         )),
         _ => outcome.facts,
     };
-    let images = outcome.images.into_iter().map(|image| BinaryResult {
-        kind: "image".to_owned(),
-        data: image.base64,
-        mime_type: image.media_type,
-        description: Some(texts::image_at(&image.path)),
+    let images = outcome.images.into_iter().map(|image| {
+        let mut description = texts::image_at(&image.path);
+        if let Some(note) = &image.note {
+            description.push_str(&picture::in_brackets(note));
+        }
+        BinaryResult {
+            kind: "image".to_owned(),
+            data: image.base64,
+            mime_type: image.media_type,
+            description: Some(description),
+        }
     });
     let binaries: Vec<BinaryResult> = images.chain(outcome.binaries).collect();
     let status = match outcome.status {

@@ -75,6 +75,16 @@ pub struct CompactionTokens {
     pub model: String,
 }
 
+/// The conversation was cleared: the model reads nothing any more of what was said before.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextCleared {
+    pub messages_cleared: u64,
+    /// The message that the conversation begins anew with, if it came with the clear.
+    pub initial_message: Option<String>,
+}
+
 /// Which part of the conversation is being summarised.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

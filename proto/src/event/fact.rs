@@ -386,6 +386,12 @@ pub struct UsageRecorded {
 pub enum CallPurpose {
     Compaction,
     Title,
+    /// A summary for whoever takes over the session.
+    Handoff,
+    /// What a sub-agent is doing, in a sentence or two.
+    AgentSummary,
+    /// Notes for later sessions, after the end of this one.
+    Consolidation,
     /// An MCP server asked for it.
     Sampling,
 }

@@ -88,6 +88,11 @@ impl Messages {
                 self.notice(event, "compaction", content)
             }
             "session.compaction_complete" => self.compacted(event),
+            "session.context_cleared" => {
+                let messages = event.data.get("messagesCleared").and_then(Value::as_u64);
+                let messages = messages.unwrap_or(0);
+                self.notice(event, "cleared", PartContent::Cleared { messages })
+            }
             "assistant.turn_start" => self.turn_start(event),
             "assistant.message_delta" => {
                 let text = event.text("deltaContent").unwrap_or_default();

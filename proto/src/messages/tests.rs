@@ -42,6 +42,7 @@ fn shown(messages: &Messages) -> Vec<String> {
             ),
             PartContent::File { name, .. } => format!("file {name}"),
             PartContent::Compaction { status, .. } => format!("compaction {status:?}"),
+            PartContent::Cleared { messages } => format!("cleared {messages}"),
             PartContent::Subtask(task) => format!("subtask {} {:?}", task.agent, task.status),
             PartContent::Retry { .. } => "retry".to_owned(),
             PartContent::Step { phase } => format!("{phase:?}"),

@@ -18,6 +18,21 @@ pub struct CompactParams {
     pub trigger: Option<CompactionTrigger>,
 }
 
+/// Clears the conversation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClearParams {
+    pub session_id: SessionId,
+    /// The message that the conversation begins anew with.
+    pub prompt: String,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClearedContext {
+    pub messages_cleared: u64,
+}
+
 /// How a compaction went.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,10 +60,13 @@ pub struct CompactedWindow {
     pub tool_definitions_tokens: u64,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Handoff {
     /// Markdown; empty if the session has no messages.
     pub summary: String,
+    /// Our own member: why the model could not be asked. The summary then has only what the log knows.
+    pub problem: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -16,6 +16,12 @@ pub struct TaskOf {
     pub id: TaskId,
 }
 
+/// How far an agent is, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct TaskSummary {
+    pub summary: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct TaskList {
     pub tasks: Vec<TaskInfo>,

@@ -11,12 +11,23 @@ pub(super) enum Wanted {
     Text,
     /// The call with this number.
     Call(usize),
+    /// One of so many calls that are counted by the mock.
+    Long(usize),
+    Look(usize),
     Burst(usize),
     Paced(usize),
 }
 
 /// Finds the last user message and what has happened since.
 pub(super) fn wanted(body: &str) -> Wanted {
+    if let Some((_, order)) = body.split_once("bench:long=") {
+        let digits = order.bytes().take_while(u8::is_ascii_digit).count();
+        let is_summary = body.contains(SUMMARY);
+        return match order[..digits].parse() {
+            Ok(calls) if !is_summary => Wanted::Long(calls),
+            _ => Wanted::Text,
+        };
+    }
     let since = body.rfind("\"role\":\"user\"").map_or("", |at| &body[at..]);
     let Some((_, order)) = since.split_once("bench:") else {
         return Wanted::Text;
@@ -40,6 +51,17 @@ pub(super) fn wanted(body: &str) -> Wanted {
         .unwrap_or(Wanted::Text)
 }
 
+/// How a request for a summary begins.
+const SUMMARY: &str = "Please create a detailed summary";
+
+/// A look at a part of a file; each asks for another part.
+fn look(number: usize) -> Value {
+    let from = number % 40 + 1;
+    let arguments = json!({"path": "notes.txt", "view_range": [from, from + 30]});
+    json!({"index": 0, "id": format!("call_{number}"), "type": "function",
+        "function": {"name": "view", "arguments": arguments.to_string()}})
+}
+
 const SENTENCE: &str = "Done, as you asked; nothing else was needed.";
 
 fn call(number: usize) -> Value {
@@ -58,7 +80,11 @@ pub(super) fn whole(wanted: Wanted) -> String {
             json!({"role": "assistant", "content": null, "tool_calls": [call(number)]}),
             "tool_calls",
         ),
-        Wanted::Text | Wanted::Burst(_) | Wanted::Paced(_) => {
+        Wanted::Look(number) => (
+            json!({"role": "assistant", "content": null, "tool_calls": [look(number)]}),
+            "tool_calls",
+        ),
+        Wanted::Text | Wanted::Long(_) | Wanted::Burst(_) | Wanted::Paced(_) => {
             (json!({"role": "assistant", "content": SENTENCE}), "stop")
         }
     };
@@ -85,7 +111,11 @@ pub(super) fn first(wanted: Wanted) -> String {
             &json!({"role": "assistant", "tool_calls": [call(number)]}),
             None,
         ),
-        Wanted::Text => piece(SENTENCE),
+        Wanted::Look(number) => chunk(
+            &json!({"role": "assistant", "tool_calls": [look(number)]}),
+            None,
+        ),
+        Wanted::Text | Wanted::Long(_) => piece(SENTENCE),
         Wanted::Burst(_) | Wanted::Paced(_) => chunk(&json!({"role": "assistant"}), None),
     }
 }
@@ -93,8 +123,8 @@ pub(super) fn first(wanted: Wanted) -> String {
 /// What comes after the pieces of a streamed answer.
 pub(super) fn last(wanted: Wanted) -> String {
     let finish = match wanted {
-        Wanted::Call(_) => "tool_calls",
-        Wanted::Text | Wanted::Burst(_) | Wanted::Paced(_) => "stop",
+        Wanted::Call(_) | Wanted::Look(_) => "tool_calls",
+        Wanted::Text | Wanted::Long(_) | Wanted::Burst(_) | Wanted::Paced(_) => "stop",
     };
     let usage = json!({"id": "chatcmpl-instant", "object": "chat.completion.chunk", "model": MODEL,
         "choices": [], "usage": usage()});

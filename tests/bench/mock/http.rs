@@ -31,7 +31,7 @@ pub(super) async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<
         let body = std::str::from_utf8(&buffer[head..end]).map_err(io::Error::other)?;
         if header.starts_with("post ") && header.contains("/chat/completions") {
             lock(&shared.asked).push(came);
-            let wanted = answer::wanted(body);
+            let wanted = shared.counted(answer::wanted(body));
             if body.contains("\"stream\":true") {
                 stream_answer(&mut stream, shared, wanted).await?;
             } else {
@@ -108,7 +108,7 @@ async fn stream_answer(stream: &mut TcpStream, shared: &Shared, wanted: Wanted) 
             }
             out.clear();
         }
-        Wanted::Text | Wanted::Call(_) => {}
+        Wanted::Text | Wanted::Long(_) | Wanted::Look(_) | Wanted::Call(_) => {}
     }
     push_chunk(&mut out, &answer::last(wanted));
     out.push_str("0\r\n\r\n");

@@ -38,7 +38,7 @@ fn memory() -> u64 {
 
 fn turns() -> usize {
     let given = std::env::var("LOOPD_LONG_TURNS").ok();
-    given.and_then(|text| text.parse().ok()).unwrap_or(120)
+    given.and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
 #[tokio::test]

@@ -66,6 +66,7 @@ pub(super) async fn play_all() -> Vec<(&'static str, Vec<Log>)> {
         ("pruned", context::pruned().boxed_local()),
         ("compacted", context::compacted().boxed_local()),
         ("refused", context::refused().boxed_local()),
+        ("cleared", context::cleared().boxed_local()),
         ("settings", settings().boxed_local()),
         ("managed", managed().boxed_local()),
         ("shells", shells().boxed_local()),

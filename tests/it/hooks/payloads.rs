@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::support::{bash, permit, without_hooks, write_hooks};
 
 /// The events that happen in [`all_events`], in both spellings.
-const EVENTS: [(&str, &str); 13] = [
+const EVENTS: [(&str, &str); 14] = [
     ("sessionStart", "SessionStart"),
     ("sessionEnd", "SessionEnd"),
     ("userPromptSubmitted", "UserPromptSubmit"),
@@ -21,6 +21,7 @@ const EVENTS: [(&str, &str); 13] = [
     ("subagentStart", "SubagentStart"),
     ("subagentStop", "SubagentStop"),
     ("agentStop", "Stop"),
+    ("preCompact", "PreCompact"),
     ("errorOccurred", "ErrorOccurred"),
     ("notification", "Notification"),
 ];
@@ -54,6 +55,7 @@ async fn all_events() -> Daemon {
                 Turn::any().calls([call("v", "view", json!({"path": "missing"}))]),
                 Turn::any().calls([call("t", "task", order)]),
                 Turn::any().says("done"),
+                Turn::user("Please create a detailed summary").says("it was made"),
                 Turn::user("begin to fail").fails(400, "no"),
             ],
         ),
@@ -69,6 +71,7 @@ async fn all_events() -> Daemon {
     permit(&mut session).await;
     permit(&mut session).await;
     session.next("session.idle").await;
+    session.call("session.history.compact", json!({})).await;
     session.send("begin to fail").await;
     session.next("session.idle").await;
     session.destroy().await;

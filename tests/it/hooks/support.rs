@@ -62,7 +62,7 @@ impl HookApp {
     }
 
     /// Answers one kind of hook always the same, and has nothing to say to the others.
-    pub(super) fn saying(client: &Client, kind: &'static str, output: Value) -> Self {
+    pub(crate) fn saying(client: &Client, kind: &'static str, output: Value) -> Self {
         Self::on(client, move |asked, _| {
             if asked == kind {
                 HookReply::Output(output.clone())
@@ -73,12 +73,12 @@ impl HookApp {
     }
 
     /// Has nothing to say.
-    pub(super) fn silent(client: &Client) -> Self {
+    pub(crate) fn silent(client: &Client) -> Self {
         Self::on(client, |_, _| HookReply::Nothing)
     }
 
     /// Returns what the app was asked about this kind so far.
-    pub(super) fn inputs(&self, kind: &str) -> Vec<Value> {
+    pub(crate) fn inputs(&self, kind: &str) -> Vec<Value> {
         let inputs = self.asked.inputs.lock().unwrap();
         let of_kind = inputs.iter().filter(|(asked, _)| asked == kind);
         of_kind.map(|(_, input)| input.clone()).collect()
@@ -136,7 +136,7 @@ pub(super) async fn hooked(turns: impl IntoIterator<Item = Turn>) -> (Daemon, Se
 }
 
 /// Writes a file of hooks into the home of the daemon, where those of the user are.
-pub(super) fn write_hooks(daemon: &Daemon, hooks: &Value) {
+pub(crate) fn write_hooks(daemon: &Daemon, hooks: &Value) {
     let folder = daemon.home().join("hooks");
     std::fs::create_dir_all(&folder).unwrap();
     let text = serde_json::to_string_pretty(&json!({"version": 1, "hooks": hooks})).unwrap();

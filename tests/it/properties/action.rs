@@ -13,6 +13,10 @@ pub(super) enum Action {
     EnqueueSlashCommand(CommandRunner),
     ClearQueue,
     RemoveLastQueued,
+    /// A person clears the conversation of a session that rests.
+    Clear,
+    /// A tool of a client clears it from inside of a call.
+    ClearFromCall,
     ChangeQueue(Nth, QueueChange),
     Abort,
     /// One of the clients aborts; the messages of the others stay.

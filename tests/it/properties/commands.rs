@@ -54,6 +54,7 @@ impl Work {
             | Effect::KeepOutputs { .. }
             | Effect::Summarise(_)
             | Effect::CancelSummary
+            | Effect::MakeTitle { .. }
             | Effect::AskClients(_)
             | Effect::Withdraw(_)
             | Effect::Resolve { .. }
@@ -201,6 +202,7 @@ pub(super) fn prepared(messages: &[PendingMessage], ends: Preparation) -> Comman
             let ready = messages.iter().map(|message| PreparedMessage {
                 id: message.id.clone(),
                 text: format!("ready: {}", message.prompt),
+                attachments: None,
             });
             Command::Prepared(Prepared {
                 messages: ready.collect(),

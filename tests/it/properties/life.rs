@@ -215,6 +215,7 @@ fn request() -> impl Strategy<Value = Action> {
         4 => send(),
         3 => runner.prop_map(Action::EnqueueSlashCommand),
         1 => select(vec![Action::ClearQueue, Action::RemoveLastQueued]),
+        2 => select(vec![Action::Clear, Action::ClearFromCall, Action::ClearFromCall]),
         2 => (nth(), change).prop_map(|(nth, change)| Action::ChangeQueue(nth, change)),
         1 => nth().prop_map(Action::ClientAnswersLate),
         2 => Just(Action::FormIsShown),

@@ -110,6 +110,7 @@ fn effect_name(effect: &Effect) -> String {
         | Effect::KeepOutputs { .. }
         | Effect::Summarise(_)
         | Effect::CancelSummary
+        | Effect::MakeTitle { .. }
         | Effect::Withdraw(_)
         | Effect::Resolve { .. }
         | Effect::PartDecided { .. }

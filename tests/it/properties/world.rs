@@ -95,6 +95,7 @@ impl World {
             settings: None,
             home: "/home/user/.loopd",
             mcp_tool: &|_| None,
+            ends_turn: &|_| false,
             tool_origin: &|_| Some(ToolOrigin::Client),
             inherited: &|| None,
             can_switch_model: false,
@@ -106,6 +107,7 @@ impl World {
             fleet_workers: 4,
             fleet_todos: 1_000,
             most_wakes: 100,
+            makes_titles: false,
             provider_waits: loopd_kernel::decide::provider_wait::ProviderWaits::NONE,
             hooks: loopd_kernel::hook::HookNeeds::NONE,
             next_request: &|| loopd_kernel::command::RequestFacts {

@@ -102,6 +102,10 @@ pub(super) fn finished(state: &mut State, complete: &ToolComplete) {
     state.changed_shells = shells;
     state.totals.tool_calls += 1;
     count_changes(&mut state.totals.code_changes, complete);
+    if !state.history.last_has_call(&complete.tool_call_id) {
+        // The conversation was cleared meanwhile, or the log never had the call.
+        return;
+    }
     let text = complete
         .result
         .as_ref()

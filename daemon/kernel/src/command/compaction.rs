@@ -1,6 +1,7 @@
 //! Compacting the conversation.
 
 use loopd_proto::event::compaction::CompactionTrigger;
+use loopd_proto::event::fact::ClientRef;
 use loopd_proto::event::hook::HookEnd;
 use loopd_proto::id::RequestId;
 
@@ -12,6 +13,15 @@ use crate::texts::compaction::Surviving;
 pub struct CompactOrder {
     /// What the summary should dwell on.
     pub instructions: Option<String>,
+}
+
+/// How the conversation is cleared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClearOrder {
+    /// While the session rests.
+    AtRest,
+    /// From inside of a tool call: the conversation begins anew with this message.
+    InCall { prompt: String, sender: ClientRef },
 }
 
 /// Which compactions a caller wants stopped.

@@ -112,6 +112,8 @@ pub struct PreparedMessage {
     pub id: MessageId,
     /// The text that the model reads.
     pub text: String,
+    /// The attachments, if they had to be changed for the model.
+    pub attachments: Option<Vec<Attachment>>,
 }
 
 #[derive(Debug)]

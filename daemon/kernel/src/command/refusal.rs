@@ -78,6 +78,14 @@ pub enum Refusal {
         "a compaction of this session is running already; wait for it, or stop it with session.history.cancelBackgroundCompaction or session.history.abortManualCompaction"
     )]
     CompactionRunning,
+    #[error(
+        "the conversation is cleared while the session rests; wait for the turn, abort it, or queue /clear"
+    )]
+    ClearWhileBusy,
+    #[error(
+        "no tool call is in flight: session.history.clearContext works only from inside of one; /clear clears the conversation of a session that rests"
+    )]
+    NoCallToClearFrom,
     #[error("there is nothing to compact: the model has said nothing since the last compaction")]
     NothingToCompact,
     #[error("the form was not filled in as it was asked for: {0}")]

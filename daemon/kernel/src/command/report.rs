@@ -86,7 +86,8 @@ impl Command {
             | Self::WorkerNotStarted { .. }
             | Self::FilesRestored { .. }
             | Self::WithdrawPart(_)
-            | Self::Sampled(_)
+            | Self::CalledBeside(..)
+            | Self::Titled { .. }
             | Self::ShellWaits(_) => true,
             Self::Create(_)
             | Self::NarrowLike(_)
@@ -136,6 +137,7 @@ impl Command {
             | Self::SkillsLoaded(_)
             | Self::Rewind(_)
             | Self::Compact(_)
+            | Self::ClearContext(_)
             | Self::StopCompaction(_)
             | Self::Log { .. } => false,
         }

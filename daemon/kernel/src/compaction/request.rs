@@ -39,10 +39,16 @@ impl Summarisable {
         }
     }
 
-    /// Returns the messages of the request for a summary. `room` is how many tokens the conversation may
+    /// Returns the messages of the request for a summary that takes the place of the conversation. See
+    /// [`Self::question`].
+    pub fn request(&self, room: u64, instructions: &[String]) -> Option<SummaryRequest> {
+        self.question(room, texts::compaction::prompt(instructions))
+    }
+
+    /// Returns the messages of a request that ends with a question about the conversation. `room` is how many tokens the conversation may
     /// have there, by our own count. The request begins with the same bytes as the last one of the turn,
     /// as long as the conversation fits. `None` if next to nothing of the conversation fits.
-    pub fn request(&self, room: u64, instructions: &[String]) -> Option<SummaryRequest> {
+    pub fn question(&self, room: u64, asked: String) -> Option<SummaryRequest> {
         let room = room.saturating_sub(PROMPT_TOKENS);
         let system = self.system.as_deref();
         let (mut messages, left_out) = if self.history.tokens() <= room {
@@ -51,7 +57,6 @@ impl Summarisable {
             let (history, left_out) = fitting(&self.history, room)?;
             (context::messages_of(system, &history), left_out)
         };
-        let asked = texts::compaction::prompt(instructions);
         messages.push(ModelMessage::User(vec![Part::Text(asked)]));
         Some(SummaryRequest { messages, left_out })
     }

@@ -1,15 +1,15 @@
 //! Compaction: it begins, it ends well or not, and what that means for the turn that waits for it.
 
+use loopd_proto::event::Durable;
 use loopd_proto::event::compaction::{
     Compacted, Compacting, CompactionComplete, CompactionStart, CompactionTokens, CompactionTrigger,
 };
-use loopd_proto::event::fact::{CallPurpose, Reminded, UsageRecorded};
+use loopd_proto::event::fact::{CallPurpose, Reminded};
 use loopd_proto::event::room::MakingRoom;
-use loopd_proto::event::turn::{SystemMessage, Usage};
-use loopd_proto::event::{Durable, Ephemeral};
+use loopd_proto::event::turn::SystemMessage;
 use loopd_proto::id::Seq;
 
-use super::limits;
+use super::beside;
 use crate::command::{
     Answer, CompactOrder, CompactionFailure, DecideEnv, Decision, Effect, ModelFailure, Refusal,
     RequestFacts, SideUsage, StoppedCompactions, Summarised, Summary,
@@ -136,7 +136,7 @@ pub(super) fn summarised(
         decision.store(Durable::HookEnd(end));
     }
     for spent in &summarised.spent {
-        side_usage(state, &mut decision, (spent, CallPurpose::Compaction), env);
+        beside::used(state, &mut decision, (spent, CallPurpose::Compaction), env);
     }
     let running = state.compaction.running.as_ref();
     let Some(running) = running.filter(|running| running.id == summarised.id) else {
@@ -262,52 +262,6 @@ fn waiting(state: &State) -> Option<&TurnKey> {
     let turn = state.turn().filter(waits);
     let turn = turn.filter(|_| state.compaction.turn_waits);
     turn.map(|turn| &turn.key)
-}
-
-/// Records what a model call beside the conversation used.
-pub(super) fn side_usage(
-    state: &State,
-    decision: &mut Decision,
-    (spent, purpose): (&SideUsage, CallPurpose),
-    env: &DecideEnv<'_>,
-) {
-    let interaction = match purpose {
-        CallPurpose::Compaction => "conversation-compaction",
-        CallPurpose::Title => "conversation-title",
-        CallPurpose::Sampling => "mcp-sampling",
-    };
-    let used = limits::tokens(&spent.usage);
-    decision.tell(Ephemeral::Usage(Usage {
-        model: spent.model.clone(),
-        input_tokens: used.input_tokens,
-        output_tokens: used.output_tokens,
-        cache_read_tokens: used.cache_read_tokens,
-        cache_write_tokens: used.cache_write_tokens,
-        reasoning_tokens: used.reasoning_tokens,
-        cost: None,
-        duration: spent.duration_ms,
-        time_to_first_token_ms: None,
-        initiator: Some("agent".to_owned()),
-        interaction_type: Some(interaction.to_owned()),
-        api_call_id: None,
-        provider_call_id: None,
-        api_endpoint: None,
-        available_tool_count: None,
-        num_tool_calls: None,
-        tool_counts: None,
-        finish_reason: None,
-    }));
-    let recorded = UsageRecorded {
-        model: spent.model.clone(),
-        tokens: used,
-        duration_ms: spent.duration_ms,
-        nano_credits: spent.usage.nano_credits,
-        nano_usd: spent.nano_usd,
-        counted: None,
-        estimated: spent.estimated,
-        purpose: Some(purpose),
-    };
-    limits::record(state, decision, recorded, env);
 }
 
 fn tokens_used(spent: &SideUsage) -> CompactionTokens {

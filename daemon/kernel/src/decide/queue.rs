@@ -133,7 +133,7 @@ fn switch_mode(state: &State, decision: &mut Decision, message: &PendingMessage)
 }
 
 /// Adds an item to the queue, and starts on the queue if the loop is idle.
-fn enter(
+pub(super) fn enter(
     state: &State,
     item: QueueItem,
     place: QueuePlace,
@@ -334,7 +334,7 @@ fn check_attachments(state: &State, attachments: &[Attachment]) -> Result<(), Re
 }
 
 /// Refuses an item of so many bytes for which the queue has no room.
-fn check_room(state: &State, bytes: usize) -> Result<(), Refusal> {
+pub(super) fn check_room(state: &State, bytes: usize) -> Result<(), Refusal> {
     if state.queue.len() + state.steering.len() >= QUEUE_LIMIT {
         return Err(Refusal::QueueFull { limit: QUEUE_LIMIT });
     }

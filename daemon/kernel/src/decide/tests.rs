@@ -113,6 +113,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
             }
             given.has_client_tools.then_some(ToolOrigin::Client)
         },
+        ends_turn: &|_| given.tools_end_turns,
         inherited: &|| given.inherited.clone(),
         can_switch_model: given.can_switch_model,
         planning: crate::policy::planning::Planning::No,
@@ -127,6 +128,7 @@ fn decide_once(given: &Given, state: &State, command: Command) -> Result<Decisio
         fleet_workers: 4,
         fleet_todos: 1_000,
         most_wakes: given.most_wakes,
+        makes_titles: given.makes_titles,
         hooks: HookNeeds {
             guard: &|_| given.guarded,
             permission: &|_| given.guarded,

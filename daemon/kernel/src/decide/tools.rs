@@ -451,7 +451,8 @@ pub(super) fn finish_into(
         return;
     }
     let said = autopilot::completion(state, turn, Some((&call.call.id, failed)), env);
-    let ends_task = said.as_ref().is_some_and(autopilot::ends_task);
+    let ends_task = said.as_ref().is_some_and(autopilot::ends_task)
+        || ends_turn(turn, (&call.call.id, failed), env);
     if ends_task && env.hooks.stop && state.steering.is_empty() {
         // The hooks are asked first whether the loop may end.
         decision.run(Effect::AskStop(turn.key.clone()));
@@ -470,6 +471,20 @@ pub(super) fn finish_into(
         Stop::No
     };
     turn::after_tools(state, turn, decision, stop, env);
+}
+
+/// Whether a call succeeded whose tool ends the turn. `last` is the call whose result is being recorded.
+fn ends_turn(turn: &Turn, last: (&ToolCallId, bool), env: &DecideEnv<'_>) -> bool {
+    let succeeded = |call: &&CallState| {
+        let (id, failed) = last;
+        if call.call.id == *id {
+            !failed
+        } else {
+            matches!(call.stage, CallStage::Recorded { failed: false, .. })
+        }
+    };
+    let mut calls = turn.calls().iter().filter(succeeded);
+    !turn.aborting && calls.any(|call| (env.ends_turn)(&call.call.name))
 }
 
 /// Stores the only result of a call.

@@ -85,11 +85,13 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
         tasks::deliver_stopped(state, &mut decision);
     }
     for message in &preparing.messages {
-        let text = prepared.text_of(&message.id).map(str::to_owned);
-        if text.is_none() {
+        let mut all = prepared.messages.iter();
+        let Some(ready) = all.find(|ready| ready.id == message.id) else {
             // A blocked message is in the conversation already.
             continue;
-        }
+        };
+        let text = Some(ready.text.clone());
+        let changed = ready.attachments.clone();
         let shown = message.display_prompt.as_ref().unwrap_or(&message.prompt);
         if state.name.is_none() && !shown.trim().is_empty() {
             let title: String = shown.trim().chars().take(TITLE_CHARS).collect();
@@ -98,13 +100,23 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
                     name: title.clone(),
                     by: NamedBy::Auto,
                 }))
-                .tell(Ephemeral::TitleChanged(TitleChanged { title }));
+                .tell(Ephemeral::TitleChanged(TitleChanged {
+                    title: title.clone(),
+                }));
+            if env.makes_titles && state.subagent.is_none() {
+                decision.run(Effect::MakeTitle {
+                    name: title,
+                    message: shown.clone(),
+                });
+            }
         }
+        let sent = as_sent(message);
         decision.store(Durable::UserMessage(UserMessage {
             transformed_content: text,
             interaction_id: Some(key.interaction.clone()),
             turn_id: Some(turn_id.clone()),
-            ..as_sent(message)
+            attachments: changed.or(sent.attachments),
+            ..sent
         }));
     }
     skills::prepared(state, &mut decision, prepared.skills, prepared.preloaded);
@@ -547,7 +559,12 @@ pub(super) fn after_tools(
             rest(state, decision, LoopOutcome::Done, env);
         }
     } else if !queue::take_steering(state, decision) {
-        next_turn(state, turn, decision, env);
+        if state.history.stored().is_empty() {
+            // The conversation was cleared, and the message that was to come next was withdrawn.
+            rest(state, decision, LoopOutcome::Done, env);
+        } else {
+            next_turn(state, turn, decision, env);
+        }
     }
 }
 
@@ -574,7 +591,8 @@ pub(super) enum Stop {
     Rejected,
     /// A hook that saw the result of a call stops the agent.
     ByHook,
-    /// The model said that the task is complete, or that it is blocked; or it tried to in vain.
+    /// The model said that the task is complete, or that it is blocked; or it tried to in vain. Or a tool
+    /// ends the turn.
     TaskEnded,
 }
 

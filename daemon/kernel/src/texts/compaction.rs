@@ -24,6 +24,7 @@ pub(crate) const CONTINUE: &str = "Go on with the work from where it was interru
 pub(crate) const CANCELLED: &str = "It was cancelled.";
 pub(crate) const ABORTED: &str = "The turn that waited for it was aborted.";
 pub(crate) const INTERRUPTED: &str = "The daemon or the session ended before it did.";
+pub(crate) const CLEARED: &str = "The conversation was cleared meanwhile.";
 pub(crate) const COPIED: &str = "It goes on in the session that this one is a copy of.";
 pub(crate) const EMPTY_SUMMARY: &str = "The model wrote no summary.";
 
@@ -172,7 +173,8 @@ fn prompts(state: &State, through: Seq, most: u64) -> String {
     chosen.join("\n")
 }
 
-fn todos(state: &State) -> String {
+/// Lists the todos, one a line.
+pub fn todos(state: &State) -> String {
     let line = |todo: &Todo| {
         let content = one_line(&todo.content, TODO_CHARS);
         format!("- [{}] {}: {content}", todo.status.as_str(), todo.id)

@@ -4,6 +4,7 @@ mod agent;
 mod autopilot;
 mod builtin;
 mod builtin_work;
+mod clear;
 mod command_subagent;
 mod commands;
 mod compaction;
@@ -269,6 +270,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::HistoryTruncate, _, _>(rewind::truncate)?;
     table.bind::<m::LoopdRewind, _, _>(rewind::loopd_rewind)?;
     table.bind::<m::HistoryCompact, _, _>(compaction::compact)?;
+    table.bind::<m::HistoryClearContext, _, _>(clear::clear)?;
     table.bind::<m::HistoryCancelCompaction, _, _>(compaction::cancel)?;
     table.bind::<m::HistoryAbortCompaction, _, _>(compaction::abort)?;
     table.bind::<m::UsageGetMetrics, _, _>(usage::metrics)?;
@@ -326,6 +328,7 @@ pub(super) fn bind_all(table: &mut Table) -> Result<(), TableError> {
     table.bind::<m::CancelAllBackgroundAgents, _, _>(task_agents::cancel_all)?;
     table.bind::<m::LoopdTaskTree, _, _>(task_tree::tree)?;
     table.bind::<m::LoopdTaskRead, _, _>(task_agents::read)?;
+    table.bind::<m::LoopdTaskSummary, _, _>(task_agents::summary)?;
     table.bind::<m::LoopdTaskRegister, _, _>(task_agents::register)?;
     table.bind::<m::LoopdTaskUpdate, _, _>(task_agents::update)?;
 

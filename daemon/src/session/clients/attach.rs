@@ -146,8 +146,14 @@ impl Actor {
             self.guard_left(client, !ends).await;
         }
         // The last client is still attached, so that it receives the final event.
-        if ends && let Err(error) = self.shut_down(None).await {
-            tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
+        if ends {
+            let notes = Box::pin(self.consolidation()).await;
+            match self.shut_down(None).await {
+                Ok(()) => self.notes = notes,
+                Err(error) => {
+                    tracing::error!(session = %self.state.id, %error, "the session's end could not be stored");
+                }
+            }
         }
         let took_commands = self.clients.remove(client);
         self.note_hook_clients();

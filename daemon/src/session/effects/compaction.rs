@@ -24,7 +24,7 @@ use loopd_kernel::command::{
 };
 use loopd_kernel::compaction::RunningCompaction;
 use loopd_kernel::compaction::request::Summarisable;
-use loopd_kernel::model::{Delivery, Finish, ModelRequest, ToolUse};
+use loopd_kernel::model::{Finish, ModelRequest};
 use loopd_kernel::texts;
 use loopd_kernel::texts::compaction::{Surviving, SurvivingSkill};
 
@@ -63,17 +63,7 @@ impl Actor {
         let fork = self.is_fork();
         let summarising = Summarising {
             conversation: Summarisable::of(&self.state),
-            request: ModelRequest {
-                model: facts.model.clone(),
-                messages: Vec::new(),
-                tools: self.toolset().specs(),
-                delivery: Delivery::Whole,
-                reasoning_effort: self.effort_in_force(),
-                reasoning_summary: None,
-                max_output_tokens: Some(output),
-                tool_use: ToolUse::Forbidden,
-                headers: self.running.headers(),
-            },
+            request: self.request_beside(&facts.model, output),
             disk: Disk {
                 session: self.state.id.clone(),
                 instructions: self.instructions_again().boxed(),

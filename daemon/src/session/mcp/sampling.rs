@@ -1,13 +1,12 @@
 //! Lets the model of a session answer for a server that asks for it with `sampling/createMessage`. The
 //! permission gate decides as about a tool of the server, and the limits of the session hold.
 
-use std::time::Duration;
-
 use loopd_mcp::naming;
+use loopd_proto::event::fact::CallPurpose;
 use loopd_proto::id::{RequestId, ToolCallId};
 use loopd_proto::permission::PermissionRequest;
 use serde_json::{Map, Value, json};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::discovery::hooks::HookKind;
@@ -15,10 +14,10 @@ use crate::hook::HookInput;
 use crate::redaction::Redaction;
 use crate::session::Message;
 use crate::session::actor::Actor;
-use crate::session::budget::CallBudget;
+use crate::session::beside;
 use crate::session::part::{WaitingPart, denied};
-use crate::turn::side_call::{self, SideCall, SideReply};
-use loopd_kernel::command::{Command, PartAsked};
+use crate::turn::side_call::{SideCall, SideReply};
+use loopd_kernel::command::PartAsked;
 use loopd_kernel::hook::HookVerdict;
 use loopd_kernel::model::{
     AssistantTurn, Delivery, Finish, ModelMessage, ModelRequest, Part, ToolCall, ToolUse,
@@ -36,8 +35,6 @@ const MOST_MESSAGES: usize = 100;
 const LARGEST_REQUEST: usize = 1024 * 1024;
 /// The most tokens that an answer may have, whatever the server asks for.
 const MOST_OUTPUT: u64 = 8_192;
-/// How long the model may take.
-const LONGEST: Duration = Duration::from_secs(10 * 60);
 
 /// What a server gets.
 pub type Sampled = Result<Value, String>;
@@ -285,44 +282,13 @@ impl Actor {
         self.running.spawn(async move {
             let _at_work = (at_work, place);
             // It goes on if the server stops waiting: what it uses has to be counted.
-            let asked = tokio::time::timeout(LONGEST, ask(call, budget, &mailbox));
-            let late = || Err("the model did not answer in time".to_owned());
-            let sampled = asked.await.unwrap_or_else(|_| late());
+            let model = call.request.model.clone();
+            let asked = beside::ask(call, budget, CallPurpose::Sampling, &mailbox).await;
+            let sampled = asked.and_then(|reply| answer(reply, model));
             // The send fails if the server has stopped waiting.
             reply.send(sampled).ok();
         });
     }
-}
-
-/// Makes the call within the limits, and records what it used.
-async fn ask(
-    call: SideCall,
-    budget: Option<CallBudget>,
-    mailbox: &mpsc::Sender<Message>,
-) -> Sampled {
-    let model = call.request.model.clone();
-    let reservation = match &budget {
-        Some(budget) => {
-            let reserved = budget.reserve(&model, || {}).await;
-            Some(reserved.map_err(|failure| failure.message)?)
-        }
-        None => None,
-    };
-    let called = side_call::call(call).await;
-    let used = match &called {
-        Ok(reply) => Some(reply.used.clone()),
-        Err(failure) => failure.used.clone(),
-    };
-    if let Some(used) = used {
-        if let (Some(budget), Some(reservation)) = (budget, reservation) {
-            budget.settle_side(reservation, &used).await;
-        }
-        let command = Command::Sampled(Box::new(used));
-        // The send fails if the session has ended.
-        mailbox.send(Message::Report(Box::new(command))).await.ok();
-    }
-    let reply = called.map_err(|failed| failed.failure.message)?;
-    answer(reply, model)
 }
 
 /// Returns the answer as the protocol has it.

@@ -6,10 +6,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{DiskError, Outcome, ResolvedPath, disk, texts};
+use crate::picture;
 use crate::tool::ToolImage;
+use loopd_kernel::model::ImageLimits;
 
-/// The maximum size of an image that models accept.
-pub(super) const MAX_BYTES: u64 = 5 * 1024 * 1024;
+/// The largest image that is read. One that models would not accept is made smaller.
+pub(super) const MAX_BYTES: u64 = 30 * 1024 * 1024;
+
+/// The largest image that models accept.
+const MOST_SENT: u64 = 5 * 1024 * 1024;
 
 /// Returns the format of an image that models can see.
 pub(super) fn media_type(start: &[u8]) -> Option<&'static str> {
@@ -44,11 +49,27 @@ pub(super) fn read(place: &ResolvedPath, media_type: &str) -> Result<Outcome, Di
     if bytes.len() as u64 > MAX_BYTES {
         return Err(DiskError::TooLarge { limit: MAX_BYTES });
     }
-    let mut outcome = Outcome::success(texts::IMAGE_VIEWED);
-    outcome.images.push(ToolImage {
+    let fitted = picture::fit_bytes(&bytes, ImageLimits::default());
+    if fitted.is_none() && bytes.len() as u64 > MOST_SENT {
+        return Ok(Outcome::failure(format!(
+            "The image has {} and could not be made smaller: it is damaged, or has too many pixels.",
+            texts::size(bytes.len() as u64)
+        )));
+    }
+    let mut image = ToolImage {
         path: texts::path(&place.asked),
         media_type: media_type.to_owned(),
-        base64: STANDARD.encode(bytes),
-    });
+        base64: String::new(),
+        note: fitted.as_ref().map(picture::Fitted::note),
+    };
+    match fitted {
+        Some(fitted) => {
+            fitted.media_type.clone_into(&mut image.media_type);
+            image.base64 = fitted.base64;
+        }
+        None => image.base64 = STANDARD.encode(bytes),
+    }
+    let mut outcome = Outcome::success(texts::IMAGE_VIEWED);
+    outcome.images.push(image);
     Ok(outcome)
 }

@@ -76,6 +76,7 @@ async fn an_image_is_handed_over() {
         path: fixture.text("pixel.png"),
         media_type: "image/png".to_owned(),
         base64: "iVBORw0KGgoAAAANSUhEUg==".to_owned(),
+        note: None,
     };
     assert_eq!(outcome.images, [image]);
 }

@@ -85,6 +85,7 @@ pub fn info(model: &ModelConfig) -> ModelInfo {
         name: model.name.clone().unwrap_or_else(|| id.clone()),
         id,
         vision: facts.vision.unwrap_or(false),
+        images: facts.images,
         max_context_tokens: facts.max_context_tokens.or(facts.max_prompt_tokens),
         max_output_tokens: facts.max_output_tokens,
         reasoning_efforts: efforts.iter().map(|&effort| effort.to_owned()).collect(),

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use loopd_proto::provider::LimitsOverride;
 use loopd_proto::session::{ModelConfig, ProviderConfig};
 
 use super::refused;
 use loopd_kernel::command::ModelFailure;
+use loopd_kernel::model::{ImageFormats, ImageLimits};
 use loopd_model::secret::Secret;
 
 /// The API format of a provider.
@@ -55,6 +57,7 @@ pub struct Target {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     pub vision: Option<bool>,
+    pub images: ImageLimits,
     pub max_context_tokens: Option<u64>,
     pub max_prompt_tokens: Option<u64>,
     pub max_output_tokens: Option<u64>,
@@ -96,6 +99,7 @@ impl Target {
             wire_model: model.to_owned(),
             facts: Facts {
                 vision: None,
+                images: ImageLimits::default(),
                 max_context_tokens: None,
                 max_prompt_tokens: config.max_prompt_tokens,
                 max_output_tokens: config.max_output_tokens,
@@ -118,6 +122,7 @@ impl Facts {
         let limits = capabilities.limits.clone().unwrap_or_default();
         Self {
             vision: capabilities.vision(),
+            images: images(&limits),
             max_context_tokens: model
                 .max_context_window_tokens
                 .or(limits.max_context_window_tokens),
@@ -131,6 +136,7 @@ impl Facts {
     pub fn over(self, others: Self) -> Self {
         Self {
             vision: self.vision.or(others.vision),
+            images: self.images.over(others.images),
             max_context_tokens: self.max_context_tokens.or(others.max_context_tokens),
             max_prompt_tokens: self.max_prompt_tokens.or(others.max_prompt_tokens),
             max_output_tokens: self.max_output_tokens.or(others.max_output_tokens),
@@ -181,4 +187,17 @@ fn key(config: &ProviderConfig, base_url: &str) -> Result<Key, ModelFailure> {
         });
     }
     Ok(Key::None)
+}
+
+/// Returns what a configuration says about images.
+pub fn images(limits: &LimitsOverride) -> ImageLimits {
+    let Some(vision) = &limits.vision else {
+        return ImageLimits::default();
+    };
+    let types = vision.supported_media_types.as_ref();
+    ImageLimits {
+        bytes: vision.max_prompt_image_size.filter(|bytes| *bytes > 0),
+        count: vision.max_prompt_images.filter(|count| *count > 0),
+        formats: types.and_then(|types| ImageFormats::of(types.iter().map(String::as_str))),
+    }
 }

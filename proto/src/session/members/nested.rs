@@ -184,6 +184,7 @@ pub const NESTED: &[NestedMembers] = &[
             // Models always see all tools.
             "defer",
             "description",
+            "isTerminal",
             "metadata",
             "name",
             "overridesBuiltInTool",
@@ -191,10 +192,7 @@ pub const NESTED: &[NestedMembers] = &[
             "readOnly",
             "skipPermission",
         ],
-        others: &[(
-            "isTerminal",
-            NestedUse::WithoutEffect(is_nothing, "the model goes on after the result of a tool"),
-        )],
+        others: &[],
     },
 ];
 

@@ -157,14 +157,13 @@ fn what_asks_for_nothing_is_no_mistake() {
 #[test]
 fn what_has_no_effect_is_named() {
     let members = json!({"canvases": [{}], "capi": {"autoTier": "fast"}, "fromTheFuture": {"deep": 1}, "allowAll": false,
-        "tools": [{"name": "t", "isTerminal": true, "shade": 1}]});
+        "tools": [{"name": "t", "shade": 1}]});
     let named = checked(Request::Create, members);
     let expected = [
         "allowAll",
         "canvases",
         "capi",
         "fromTheFuture",
-        "tools[0].isTerminal",
         "tools[0].shade",
     ];
     assert_eq!(named, Ok(expected.map(str::to_owned).to_vec()));

@@ -54,3 +54,32 @@ pub(super) async fn refused() -> Vec<Log> {
     session.next("session.idle").await;
     end(daemon).await
 }
+
+/// A tool of a client clears the conversation, then a person does; a summary was made for somebody.
+pub(super) async fn cleared() -> Vec<Log> {
+    let script = Script::play([
+        Turn::user("hello").calls([call("c", "anew", json!({}))]),
+        Turn::user("begin anew").says("well"),
+        Turn::user("Somebody else").says("## Goal").uses(100, 5),
+        Turn::user("later").says("well"),
+    ]);
+    let daemon = Daemon::with(script.await).await;
+    let tools = json!({
+        "availableTools": ["anew"],
+        "tools": [{"name": "anew", "description": "Clears", "skipPermission": true, "isTerminal": true}],
+    });
+    let mut session = session(&daemon, "cleared", tools).await;
+    session.send("hello").await;
+    let (request, _) = session.tool_call().await;
+    let seed = json!({"prompt": "begin anew"});
+    session.call("session.history.clearContext", seed).await;
+    session.give(&request, json!({"result": "done"})).await;
+    session.next("session.idle").await;
+    session
+        .call("session.history.summarizeForHandoff", json!({}))
+        .await;
+    let clear = json!({"name": "clear", "input": ""});
+    session.call("session.commands.invoke", clear).await;
+    session.ask("later").await;
+    end(daemon).await
+}

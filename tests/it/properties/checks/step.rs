@@ -107,6 +107,7 @@ fn is_awaited(effect: &Effect, after: &State) -> bool {
             matches!(&after.phase, Phase::Rewinding(now) if now == rewinding)
         }
         Effect::OpenShellAhead
+        | Effect::MakeTitle { .. }
         | Effect::CancelTurn
         | Effect::Remember(..)
         | Effect::GrantAbove(_)

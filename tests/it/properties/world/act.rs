@@ -1,6 +1,6 @@
 //! What an action does: the commands that the kernel is given.
 
-use loopd_kernel::command::{AbortRequest, Command, Effect, QueuedLine, Shutdown};
+use loopd_kernel::command::{AbortRequest, ClearOrder, Command, Effect, QueuedLine, Shutdown};
 use loopd_kernel::model::ToolCall;
 use loopd_kernel::state::{Phase, TurnKey};
 use loopd_kernel::tool_call::CallStage;
@@ -74,6 +74,14 @@ impl World {
             })),
             Action::ClearQueue => Some(Command::ClearQueue),
             Action::RemoveLastQueued => Some(Command::RemoveLastQueued),
+            Action::Clear => Some(Command::ClearContext(ClearOrder::AtRest)),
+            Action::ClearFromCall => {
+                self.sent += 1;
+                Some(Command::ClearContext(ClearOrder::InCall {
+                    prompt: format!("m{}", self.sent),
+                    sender: commands::client(self.sent % 2),
+                }))
+            }
             Action::ChangeQueue(nth, change) => {
                 let waiting = self.state.queue.iter().map(|item| item.id().clone());
                 let steering = self.state.steering.iter().map(|message| message.id.clone());

@@ -27,6 +27,7 @@ pub(crate) struct Given {
     pub(super) bypass: bool,
     pub(super) inherited: Option<Permissions>,
     pub(super) has_client_tools: bool,
+    pub(super) tools_end_turns: bool,
     pub(super) has_task_complete: bool,
     pub(super) has_commands: bool,
     pub(super) guarded: bool,
@@ -34,6 +35,7 @@ pub(crate) struct Given {
     pub(super) fallback_models: Vec<String>,
     pub(super) longest_wait: u64,
     pub(super) most_wakes: u32,
+    pub(super) makes_titles: bool,
 }
 
 impl Given {
@@ -72,6 +74,12 @@ impl Given {
         self
     }
 
+    /// The same in a daemon where a model makes titles.
+    pub(crate) fn making_titles(mut self) -> Self {
+        self.makes_titles = true;
+        self
+    }
+
     /// The same in a launch that allows everything.
     pub(crate) fn allowing_all(mut self) -> Self {
         self.bypass = true;
@@ -105,6 +113,12 @@ impl Given {
     /// The same after the clients that ran tools have left.
     pub(crate) fn without_client_tools(mut self) -> Self {
         self.has_client_tools = false;
+        self
+    }
+
+    /// The same with tools that end the turn.
+    pub(crate) fn with_terminal_tools(mut self) -> Self {
+        self.tools_end_turns = true;
         self
     }
 
@@ -152,6 +166,7 @@ pub(crate) fn nothing() -> Given {
         bypass: false,
         inherited: None,
         has_client_tools: true,
+        tools_end_turns: false,
         has_task_complete: true,
         has_commands: false,
         guarded: false,
@@ -159,6 +174,7 @@ pub(crate) fn nothing() -> Given {
         fallback_models: Vec::new(),
         longest_wait: 0,
         most_wakes: 100,
+        makes_titles: false,
     }
 }
 

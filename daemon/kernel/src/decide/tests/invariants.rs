@@ -225,6 +225,7 @@ fn fits(effect: &Effect, after: &State) {
         }
         Effect::CancelSummary => assert!(after.compaction.running.is_none(), "{effect:?}"),
         Effect::OpenShellAhead
+        | Effect::MakeTitle { .. }
         | Effect::CancelTurn
         | Effect::Remember(..)
         | Effect::GrantAbove(_)

@@ -91,6 +91,10 @@ const MEMBERS: &[(&str, &str)] = &[
         "skill.invoked",
         "name path allowedTools=tools trigger model",
     ),
+    (
+        "session.context_cleared",
+        "messagesCleared initialMessage=seed",
+    ),
     ("session.compaction_start", "trigger currentTokens=tokens"),
     (
         "session.compaction_complete",
@@ -145,6 +149,7 @@ pub(super) fn decision(decision: &Decision) -> Vec<String> {
             let (lifted, stay) = (shown(&guards.lifted), shown(&guards.stay));
             vec![format!("answer lifted {lifted}, stays {stay}")]
         }
+        Answer::Cleared(entries) => vec![format!("answer cleared {entries}")],
         Answer::Permissions { changed, mode } => {
             let changed = if *changed { "changed" } else { "unchanged" };
             vec![format!("answer {changed} {mode:?}")]
@@ -300,6 +305,7 @@ fn shown_effect(effect: &Effect) -> String {
         Effect::AwaitProvider { turn: key, until } => {
             format!("await provider {} until {}", turn(key), until.0)
         }
+        Effect::MakeTitle { name, message } => format!("make title {name:?} of {message:?}"),
         Effect::Summarise(id) => format!("summarise {}", short(id.as_str())),
         Effect::CancelSummary => "cancel summary".to_owned(),
         Effect::KeepOutputs { turn: key, results } => {

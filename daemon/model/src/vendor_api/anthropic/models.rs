@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use loopd_kernel::model::ModelInfo;
+use loopd_kernel::model::{ImageLimits, ModelInfo};
 
 /// The context size of every model that does not say another.
 const CONTEXT_TOKENS: u64 = 200_000;
@@ -38,6 +38,7 @@ pub(super) fn model_info(id: &str, model: &Value) -> ModelInfo {
             .pointer("/capabilities/image_input/supported")
             .and_then(Value::as_bool)
             .unwrap_or(true),
+        images: ImageLimits::default(),
         max_context_tokens: Some(number("max_input_tokens").unwrap_or(CONTEXT_TOKENS)),
         max_output_tokens: Some(number("max_tokens").unwrap_or_else(|| output_limit(id))),
         reasoning_efforts: efforts.iter().map(|&effort| effort.to_owned()).collect(),

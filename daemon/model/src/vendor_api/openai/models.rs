@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use loopd_kernel::model::ModelInfo;
+use loopd_kernel::model::{ImageFormats, ImageLimits, ModelInfo};
 
 /// Reads one entry of the list of models.
 pub(in crate::vendor_api) fn model_info(id: &str, model: &Value) -> Option<ModelInfo> {
@@ -28,6 +28,17 @@ fn sees_images(model: &Value) -> bool {
             .is_some_and(|list| list.iter().any(|modality| modality == "image"))
 }
 
+fn image_limits(model: &Value) -> ImageLimits {
+    let vision = model.pointer("/capabilities/limits/vision");
+    let number = |name: &str| vision?.get(name)?.as_u64().filter(|number| *number > 0);
+    let types = vision.and_then(|vision| vision.get("supported_media_types")?.as_array());
+    ImageLimits {
+        bytes: number("max_prompt_image_size"),
+        count: number("max_prompt_images"),
+        formats: types.and_then(|types| ImageFormats::of(types.iter().filter_map(Value::as_str))),
+    }
+}
+
 fn described(id: &str, model: &Value) -> ModelInfo {
     let number = |pointers: &[&str]| {
         pointers
@@ -42,6 +53,7 @@ fn described(id: &str, model: &Value) -> ModelInfo {
             .unwrap_or(id)
             .to_owned(),
         vision: sees_images(model),
+        images: image_limits(model),
         max_context_tokens: number(&[
             "/capabilities/limits/max_context_window_tokens",
             "/context_length",

@@ -16,7 +16,7 @@ use loopd_proto::run_scope::RunLimits;
 use loopd_proto::session::Mode;
 
 use super::commands::AllCommands;
-use super::{agent, builtin_work, compaction, context_account, model, research};
+use super::{agent, builtin_work, clear, compaction, context_account, model, research};
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
 use crate::session::SessionHandle;
@@ -148,6 +148,12 @@ pub(super) const ALL: &[Builtin] = &[
         description: "Replaces the conversation by a summary, to free up room in the context",
         input: Some(words("[what the summary should dwell on]")),
         run: |call| compaction::command(call).boxed(),
+    },
+    Builtin {
+        name: "clear",
+        description: "Clears the conversation: the model begins anew, the log keeps everything",
+        input: Some(words("[what to do]")),
+        run: |call| clear::command(call).boxed(),
     },
     Builtin {
         name: "context",

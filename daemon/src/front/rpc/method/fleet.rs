@@ -67,6 +67,7 @@ pub(super) async fn begin(
         | Answer::Accepted(_)
         | Answer::Aborted(_)
         | Answer::Withdrawn { .. }
+        | Answer::Cleared(_)
         | Answer::Permissions { .. }
         | Answer::GuardsLifted(_) => None,
     })

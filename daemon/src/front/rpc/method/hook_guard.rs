@@ -29,6 +29,7 @@ pub(super) async fn lift(
         | Answer::Accepted(_)
         | Answer::Aborted(_)
         | Answer::Withdrawn { .. }
+        | Answer::Cleared(_)
         | Answer::Permissions { .. } => {
             Err(RpcError::Failed("the guards were not lifted".to_owned()))
         }

@@ -46,6 +46,7 @@ pub(super) async fn set_mode(context: Context, params: SetModeParams) -> Result<
         | Answer::Accepted(_)
         | Answer::Aborted(_)
         | Answer::GuardsLifted(_)
+        | Answer::Cleared(_)
         | Answer::Withdrawn { .. } => params.mode,
     };
     Ok(ModeSet {

@@ -195,6 +195,7 @@ pub(super) async fn withdraw(
         | Answer::Accepted(_)
         | Answer::Aborted(_)
         | Answer::GuardsLifted(_)
+        | Answer::Cleared(_)
         | Answer::Permissions { .. } => (false, false),
     };
     Ok(Withdrawn {

@@ -45,18 +45,27 @@ pub(super) async fn resume(
         forget_choices(&mut params.options);
     }
     let id = params.session_id.clone();
-    let session = app.sessions.open(id.clone());
+    let mut session = app.sessions.open(id.clone());
     let mut attempts = 1..agent::ATTEMPTS;
+    let mut opened_again = false;
     let Joined {
         from,
         elicitation,
         options,
         kept,
     } = loop {
-        let resume = wanted(&context, &session, &params).await?;
-        match session.join(context.connection.id(), resume).await {
-            Err(error) if agent::are_others(&error) && attempts.next().is_some() => {}
-            joined => break joined?,
+        let joined = async {
+            let resume = wanted(&context, &session, &params).await?;
+            Ok::<_, RpcError>(session.join(context.connection.id(), resume).await)
+        };
+        match joined.await {
+            Ok(Err(error)) if agent::are_others(&error) && attempts.next().is_some() => {}
+            // It ended by itself before it was joined.
+            Ok(Err(_)) | Err(_) if session.is_closed() && !opened_again => {
+                opened_again = true;
+                session = app.sessions.open(id.clone());
+            }
+            joined => break joined??,
         }
     };
     if !params.returns {

@@ -45,6 +45,7 @@ pub(super) async fn queue(session: &SessionHandle, send: Send) -> Result<Message
         | Answer::Aborted(_)
         | Answer::Withdrawn { .. }
         | Answer::GuardsLifted(_)
+        | Answer::Cleared(_)
         | Answer::Permissions { .. } => {
             Err(RpcError::Failed("the message was not accepted".to_owned()))
         }
@@ -207,6 +208,7 @@ async fn stop(session: &SessionHandle, request: AbortRequest) -> Result<AbortOut
         | Answer::Accepted(_)
         | Answer::Withdrawn { .. }
         | Answer::GuardsLifted(_)
+        | Answer::Cleared(_)
         | Answer::Permissions { .. } => {
             Err(RpcError::Failed("the turn was not stopped".to_owned()))
         }

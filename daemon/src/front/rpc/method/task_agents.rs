@@ -8,12 +8,13 @@ use loopd_proto::id::{SessionId, TaskId};
 use loopd_proto::params::session::Of;
 use loopd_proto::params::task::{
     AgentStarted, AnswerRead, MessageParams, MessageSent, ReadParams, RegisterParams, Registered,
-    StartAgentParams, TaskRead, Update, UpdateParams, Updated,
+    StartAgentParams, TaskOf, TaskRead, TaskSummary, Update, UpdateParams, Updated,
 };
 
 use super::task_info::node;
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::session::beside::BesideQuestion;
 use crate::subagent::{CancelledBy, Delivered, SubagentError, SubagentOrder, Subagents};
 use loopd_kernel::command::{Answer, Command, TaskEnd, TaskStart};
 
@@ -122,6 +123,35 @@ pub(super) async fn read(context: Context, params: ReadParams) -> Result<TaskRea
         turns: turns.collect(),
         node: node(&task, progress.as_ref(), now),
     })
+}
+
+/// Asks an agent how far it is. It is asked beside its work, which goes on and knows nothing of it.
+pub(super) async fn summary(context: Context, params: TaskOf) -> Result<TaskSummary, RpcError> {
+    let agents = agents(&context, &params.session_id).await?;
+    let found = agents.find(params.id.as_str()).await;
+    let task = found.map_err(|error| RpcError::Failed(error.to_string()))?;
+    let Some(work) = task.agent() else {
+        return Err(RpcError::Failed(format!(
+            "the task {} is no agent; session.tasks.getProgress says how far it is",
+            task.id
+        )));
+    };
+    let works = agents.run(&task.id).is_some();
+    let session = context.app.sessions.get(&work.session_id);
+    let Some(session) = session.filter(|_| works) else {
+        return Err(RpcError::Failed(format!(
+            "the agent {} does not work at the moment; loopd.taskRead has what it answered",
+            task.id
+        )));
+    };
+    let asked = session.ask_beside(BesideQuestion::AgentSummary).await?;
+    match asked {
+        Ok(summary) => Ok(TaskSummary { summary }),
+        Err(why) => Err(RpcError::Failed(format!(
+            "the agent {} could not be asked: {why}",
+            task.id
+        ))),
+    }
 }
 
 pub(super) async fn register(

@@ -6,6 +6,7 @@ use loopd_proto::params::tool::{ClientToolResult, FullResult, HandleParams};
 
 use crate::front::rpc::context::Context;
 use crate::front::rpc::error::RpcError;
+use crate::picture;
 use crate::tool::large_output;
 use loopd_kernel::command::{Answer, CallOutcome, CallStatusReport, Command};
 
@@ -29,6 +30,7 @@ pub(super) async fn handle(context: Context, params: HandleParams) -> Result<Suc
         (Some(result), None) => returned(result),
         (None, None) => returned(ClientToolResult::Text(String::new())),
     };
+    picture::fit_results(&mut outcome.result).await;
     // A long result goes to a file, which must not hold secrets either.
     let redaction = session.view(|view| (view.redaction)()).await?;
     redaction.clean_in_place(&mut outcome.result.content);

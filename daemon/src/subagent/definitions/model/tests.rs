@@ -56,6 +56,7 @@ fn models(ids: impl IntoIterator<Item = impl Into<String>>) -> Vec<ModelInfo> {
         name: format!("The {id}"),
         id,
         vision: false,
+        images: loopd_kernel::model::ImageLimits::default(),
         max_context_tokens: None,
         max_output_tokens: None,
         reasoning_efforts: Vec::new(),

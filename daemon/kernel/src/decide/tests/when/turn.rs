@@ -135,6 +135,7 @@ pub(crate) fn prepared_for(model: &str, system: &str, ids: &[&str]) -> Command {
     let ready = |id: &&str| PreparedMessage {
         id: (*id).into(),
         text: "hello!".to_owned(),
+        attachments: None,
     };
     Command::Prepared(Prepared {
         messages: ids.iter().map(ready).collect(),

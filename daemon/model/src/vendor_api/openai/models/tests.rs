@@ -13,6 +13,7 @@ fn bare(id: &str) -> ModelInfo {
         id: id.to_owned(),
         name: id.to_owned(),
         vision: false,
+        images: ImageLimits::default(),
         max_context_tokens: None,
         max_output_tokens: None,
         reasoning_efforts: Vec::new(),
@@ -30,13 +31,19 @@ fn a_copilot_list_says_what_models_can_do() {
     let body = br#"{"data":[
         {"id":"claude","name":"Claude","capabilities":{"type":"chat",
             "supports":{"vision":true,"reasoning_effort":["low","high"]},
-            "limits":{"max_context_window_tokens":128000,"max_output_tokens":16000}}},
+            "limits":{"max_context_window_tokens":128000,"max_output_tokens":16000,"vision":{
+                "supported_media_types":["image/png","image/x"],"max_prompt_images":5,"max_prompt_image_size":3145728}}}},
         {"id":"small","name":"Small","capabilities":{"supports":{"reasoning_effort":true},"limits":{}}},
         {"id":"embed","capabilities":{"type":"embeddings"}}
     ]}"#;
     let claude = ModelInfo {
         name: "Claude".to_owned(),
         vision: true,
+        images: ImageLimits {
+            bytes: Some(3_145_728),
+            count: Some(5),
+            formats: ImageFormats::of(["image/png"]),
+        },
         max_context_tokens: Some(128_000),
         max_output_tokens: Some(16_000),
         reasoning_efforts: vec!["low".to_owned(), "high".to_owned()],
