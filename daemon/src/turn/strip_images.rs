@@ -76,12 +76,13 @@ mod tests {
 
     #[test]
     fn the_newest_images_are_kept() {
-        let mut messages = vec![
+        let all = [
             ModelMessage::User(vec![text("one"), image()]),
             ModelMessage::User(vec![text("two"), image(), image()]),
         ];
+        let mut messages = all.clone();
         keep_newest(&mut messages, 5);
-        assert_eq!(messages[0], ModelMessage::User(vec![text("one"), image()]));
+        assert_eq!(messages, all);
         keep_newest(&mut messages, 1);
         assert_eq!(
             messages,

@@ -453,8 +453,10 @@ pub(super) fn finish_into(
     let said = autopilot::completion(state, turn, Some((&call.call.id, failed)), env);
     let ends_task = said.as_ref().is_some_and(autopilot::ends_task)
         || ends_turn(turn, (&call.call.id, failed), env);
-    if ends_task && env.hooks.stop && state.steering.is_empty() {
-        // The hooks are asked first whether the loop may end.
+    let is_ended = is_stopped || rejected || turn.was_rejected();
+    if ends_task && !is_ended && env.hooks.stop && state.steering.is_empty() {
+        // The hooks are asked first whether the loop may end. One that was ended by a person or a hook
+        // must not go on because of another hook.
         decision.run(Effect::AskStop(turn.key.clone()));
         return;
     }

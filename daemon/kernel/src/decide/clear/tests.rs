@@ -3,8 +3,9 @@
 use loopd_proto::event::fact::ClientRef;
 use serde_json::json;
 
-use crate::command::{ClearOrder, Command};
+use crate::command::{CallOutcome, ClearOrder, Command};
 use crate::context;
+use crate::decide::tests::decided;
 use crate::decide::tests::prelude::*;
 use crate::model::{ModelMessage, Part};
 
@@ -176,4 +177,26 @@ fn a_tool_that_ends_the_turn_ends_it_when_it_succeeds() {
         now turn i/1 model called
         ",
     );
+}
+
+#[test]
+fn hooks_do_not_keep_a_turn_from_ending_that_a_person_or_a_hook_has_ended() {
+    let two = || {
+        calls_started(&["a", "b"])
+            .with_terminal_tools()
+            .with_hooks()
+    };
+    let asks = |given: &Given, outcome: CallOutcome| {
+        let decided = decided(given, finished(0, "b", outcome));
+        format!("{decided:?}").contains("AskStop")
+    };
+    let complete = event(
+        "tool.execution_complete",
+        json!({ "toolCallId": "a", "success": true, "result": { "content": "ok" } }),
+    );
+    assert!(asks(&two().and(complete.clone()), ok()));
+    assert!(!asks(&two().and(rejected("a")), ok()));
+    let mut stopped = ok();
+    stopped.stops = Some("enough".to_owned());
+    assert!(!asks(&two().and(complete), stopped));
 }
