@@ -110,9 +110,10 @@ fn may_find(pattern: &str, arguments: Option<&Value>, cwd: &Path) -> bool {
         Some(below) => PathBuf::from(below),
         None => PathBuf::from(folder),
     };
-    let folder = match pattern.starts_with("//") {
-        true => Path::new("/").join(folder),
-        false => cwd.join(folder),
+    let folder = if pattern.starts_with("//") {
+        Path::new("/").join(folder)
+    } else {
+        cwd.join(folder)
     };
     let names = |path: &Path| [plain(path), real(path)];
     names(&cwd.join(within)).iter().any(|within| {

@@ -188,9 +188,7 @@ mod tests {
             ),
         ];
         for (theirs, ours) in table {
-            let Value::Object(members) = theirs else {
-                panic!("a table of objects");
-            };
+            let members = theirs.as_object().cloned().unwrap_or_default();
             assert_eq!(Value::Object(own_arguments("view", members)), ours);
         }
     }
