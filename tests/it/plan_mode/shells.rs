@@ -153,3 +153,42 @@ async fn a_command_that_the_end_of_plan_mode_stops_says_why() {
     );
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn shells_that_may_have_jobs_are_named_when_plan_mode_begins() {
+    let job = json!({"command": "sleep 1000 & echo begun", "shellId": "one"});
+    let none = json!({"command": "true && echo 'a & b' >&2", "shellId": "two"});
+    let daemon = daemon(vec![
+        Turn::user("go").calls([call("a", "bash", job), call("b", "bash", none)]),
+        Turn::any().says("started"),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("go").await;
+    set(&session, "plan").await;
+    let warning = session.next("session.warning").await;
+    assert_eq!(warning["data"]["warningType"], "plan_mode_running_work");
+    let message = warning["data"]["message"].as_str().unwrap();
+    assert!(message.contains("in these shells: one."), "{message}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn a_command_that_has_ended_is_not_named_when_a_steering_message_begins_plan_mode() {
+    let gate = loopd_tests::Gate::new();
+    let daemon = daemon(vec![
+        Turn::user("go").calls([bash("a", "true")]).held_by(&gate),
+        Turn::user("only plan").says("planned"),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.send("go").await;
+    gate.reached().await;
+    let steer = json!({"prompt": "only plan", "mode": "immediate", "agentMode": "plan"});
+    session.call("session.send", steer).await;
+    gate.open();
+    session.next("session.mode_changed").await;
+    session.next("session.idle").await;
+    assert_eq!(session.count("session.warning"), 0);
+    daemon.finish().await;
+}
