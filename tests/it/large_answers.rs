@@ -69,3 +69,37 @@ async fn a_call_with_large_arguments_is_refused_and_nobody_is_cut() {
     assert!(second[1].contains("limit of 4194304 bytes"), "{second:?}");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn of_an_answer_with_hundreds_of_calls_the_first_are_run_and_an_abort_is_heard() {
+    let look = |prefix: &'static str| {
+        let calls = (0..300).map(move |number| {
+            let id = format!("{prefix}{number}");
+            call(&id, "view", json!({"path": "/nowhere/at/all"}))
+        });
+        calls.collect::<Vec<_>>()
+    };
+    let hold = call("hold", "bash", json!({"command": "tail -f /dev/null"}));
+    let script = Script::play([
+        Turn::user("go").calls(look("a")),
+        Turn::any().says("so many"),
+        // The first of them does not end by itself.
+        Turn::user("again").calls([hold].into_iter().chain(look("b"))),
+    ])
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("go").await;
+    let refused = |event: &&serde_json::Value| {
+        event["type"] == "tool.execution_complete"
+            && event["data"]["error"]["code"] == "too_many_calls"
+    };
+    let events = session.events();
+    assert_eq!(events.iter().filter(refused).count(), 300 - 128);
+    assert_eq!(session.count("tool.execution_complete"), 300);
+    session.send("again").await;
+    session.next("tool.execution_start").await;
+    session.call("session.abort", json!({})).await;
+    session.next("session.idle").await;
+    daemon.finish().await;
+}

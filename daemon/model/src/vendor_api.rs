@@ -122,6 +122,11 @@ trait VendorReply: Default + Send {
         sink: &mut dyn DeltaSink,
     ) -> Result<Progress, ProviderError>;
 
+    /// Whether anything of an answer has come. Asked only at the mark `[DONE]`.
+    fn has_begun(&self) -> bool {
+        true
+    }
+
     /// Ends the reading. The ids of calls are those of the server, and a reply with calls may still
     /// say that it stopped: [`complete`] puts both right.
     fn build(self) -> ModelReply;

@@ -125,6 +125,11 @@ async fn read_stream<R: VendorReply>(
             Err(error) => return Err(error),
         };
         progress = match event.data.trim() {
+            "[DONE]" if R::ENDS_AT_DONE_MARK && !reply.has_begun() => {
+                return Err(ProviderError::truncated(
+                    "the stream ended before anything of an answer had come",
+                ));
+            }
             "[DONE]" if R::ENDS_AT_DONE_MARK => return Ok(()),
             "" | "[DONE]" => continue,
             data => {

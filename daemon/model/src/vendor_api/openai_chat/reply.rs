@@ -103,6 +103,10 @@ impl VendorReply for ChatReply {
         )
     }
 
+    fn has_begun(&self) -> bool {
+        !self.choices.is_empty()
+    }
+
     /// Merges the choices into one turn.
     fn build(self) -> ModelReply {
         let mut turn = AssistantTurn::default();

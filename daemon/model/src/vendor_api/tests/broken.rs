@@ -220,3 +220,10 @@ async fn a_success_that_is_no_reply_is_shown_with_its_own_words() {
         assert!(error.to_string().contains(words), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_stream_that_says_only_that_it_is_done_is_no_answer() {
+    let reply = Scripted::events(["data: [DONE]\n\n"]);
+    let (result, _) = exchange(CHAT, Delivery::Streamed, reply).await;
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Truncated);
+}
