@@ -66,6 +66,7 @@ pub(crate) async fn watch(
         task: None,
         stopped: None,
         is_cut: false,
+        told_empty: false,
         autopilot_ended: false,
         is_message: matches!(work, Work::Message(_)),
     };
@@ -83,7 +84,7 @@ pub(crate) async fn watch(
             }
             watching.end_run(&finished)?;
             let is_empty = matches!(&finished, Ok(reply) if answer(reply).trim().is_empty());
-            if is_empty {
+            if is_empty && !watching.told_empty {
                 app.terminal
                     .notice("loop: the agent ended without an answer");
             }
@@ -181,6 +182,8 @@ struct Watching<'a> {
     stopped: Option<StopReason>,
     /// Whether the last message of the agent is not complete.
     is_cut: bool,
+    /// Whether a warning of the session has said that its last message is empty.
+    told_empty: bool,
     /// Whether the session was switched out of autopilot mode during the run.
     autopilot_ended: bool,
     /// Whether the work is the run of a message, and not what a command has begun.
@@ -271,6 +274,12 @@ impl Watching<'_> {
                 self.last = is_answer.then(|| said.content.clone());
                 self.called_last = !is_answer;
                 self.is_cut = false;
+                self.told_empty = false;
+            }
+            (Body::Durable(Durable::SessionWarning(warning)), None)
+                if is_own && warning.warning_type == "answer_empty" =>
+            {
+                self.told_empty = true;
             }
             (Body::Durable(Durable::SessionWarning(warning)), None)
                 if is_own && CUT_WARNINGS.contains(&warning.warning_type.as_str()) =>
