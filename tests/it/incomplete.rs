@@ -83,6 +83,58 @@ async fn the_parent_reads_that_the_answer_of_its_agent_was_cut() {
 }
 
 #[tokio::test]
+async fn an_empty_answer_is_told_by_a_stored_warning() {
+    for says in ["", " \n"] {
+        let daemon = Daemon::playing([Turn::any().says(says), Turn::any().says("here")]).await;
+        let mut session = daemon.client().create(json!({})).await;
+        session.send("tell me").await;
+        let warning = session.next("session.warning").await;
+        assert_eq!(warning["data"]["warningType"], "answer_empty");
+        assert_ne!(warning["ephemeral"], true, "it is in the log");
+        session.next("session.idle").await;
+        session.ask("again").await;
+        assert_eq!(session.count("session.warning"), 1);
+        daemon.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn the_parent_reads_that_its_agent_answered_nothing() {
+    for beside in ["", "I look into it"] {
+        let script = Script::answering(move |request| {
+            let is_agent = request.first_user_text().contains("look for it");
+            match (is_agent, request.last_results().is_empty()) {
+                (true, true) => {
+                    Turn::any()
+                        .says(beside)
+                        .calls([call("v", "glob", json!({"pattern": "*"}))])
+                }
+                (true, false) => Turn::any().says(""),
+                (false, true) => Turn::any().calls([call(
+                    "t",
+                    "task",
+                    json!({"name": "finder", "prompt": "look for it", "description": "looks",
+                           "agent_type": "general-purpose"}),
+                )]),
+                (false, false) => Turn::any().says("thanks"),
+            }
+        })
+        .await;
+        let daemon = Daemon::with(script).await;
+        let mut session = daemon.client().create(json!({})).await;
+        session.ask("go").await;
+        let result = daemon.script().last_request().last_results().remove(0);
+        let word = if beside.is_empty() {
+            "without saying anything"
+        } else {
+            "without an answer"
+        };
+        assert!(result.contains(word) && result.contains(beside), "{result}");
+        daemon.finish().await;
+    }
+}
+
+#[tokio::test]
 async fn a_broken_agent_file_is_told_when_the_session_is_created_and_only_once() {
     let daemon = Daemon::playing([Turn::any().says("hi"), Turn::any().says("hi")]).await;
     let folder = daemon.file(".github/agents");

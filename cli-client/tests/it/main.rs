@@ -44,6 +44,7 @@ mod prompt;
 mod questions;
 mod queue;
 mod rewind;
+mod run_agents;
 mod run_ends;
 mod sessions;
 #[cfg(unix)]

@@ -145,7 +145,19 @@ fn an_empty_prompt_is_wrong_usage_and_an_empty_answer_is_told() {
     }
     let said = model.run(&home, &["-p", "work"]);
     assert_eq!((said.code, said.out.as_str()), (1, ""), "{said:?}");
-    assert!(said.err.contains("ended without an answer"), "{said:?}");
+    assert_eq!(
+        said.err.matches("ended without an answer").count(),
+        1,
+        "{said:?}"
+    );
+    let said = model.run(&home, &["--json", "-p", "work"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let told = |line: &str| line.contains("session.warning") && line.contains("answer_empty");
+    assert_eq!(
+        said.out.lines().filter(|line| told(line)).count(),
+        1,
+        "{said:?}"
+    );
     model.finish();
 }
 

@@ -20,6 +20,13 @@ const LENGTH: &str = "answer_cut";
 const CONTENT_FILTER: &str = "answer_filtered";
 const UNKNOWN: &str = "answer_end_unknown";
 
+/// The type of the warning that a model has answered nothing: neither a text nor a call. It is told by a
+/// type of its own, because nothing is missing from such an answer.
+pub(crate) const EMPTY: &str = "answer_empty";
+
+/// What people are told of an answer that is empty.
+pub(crate) const TOLD_OF_EMPTY: &str = "The agent ended without an answer: its model sent neither text nor a call. Ask again, or in other words.";
+
 impl AnswerCut {
     /// Returns why a message with this finish is not complete; `None` if it is.
     pub(crate) fn of(finish: Finish) -> Option<Self> {

@@ -22,6 +22,8 @@ pub const LEAST_OUTPUT: u64 = 256;
 
 /// At this part of a limit, people are warned.
 const WARN_AT: f64 = 0.8;
+/// The share of a limit at which people are told that it was passed.
+const FAR: f64 = 1.5;
 
 const NANO: f64 = 1e9;
 
@@ -265,6 +267,20 @@ pub fn nearly_reached(limits: &SessionLimits, before: Spend, after: Spend) -> Ve
         let mark = after.limit * WARN_AT;
         before.used < mark && after.used >= mark && after.used < after.limit
     };
+    pairs.filter(crossed).map(|(_, after)| after).collect()
+}
+
+/// Returns the limits of tokens and money that are passed by far since `before`: a call used more than
+/// was reserved for it.
+pub fn far_exceeded(limits: &SessionLimits, before: Spend, after: Spend) -> Vec<LimitReached> {
+    let pairs = used(limits, before).into_iter().zip(used(limits, after));
+    let pairs = pairs.filter_map(|(before, after)| Some((before?, after?)));
+    let crossed = |(before, after): &(LimitReached, LimitReached)| {
+        let mark = after.limit * FAR;
+        before.used < mark && after.used >= mark
+    };
+    let reserved = |kind| matches!(kind, LimitKind::Tokens | LimitKind::Cost);
+    let pairs = pairs.filter(|(_, after)| reserved(after.kind));
     pairs.filter(crossed).map(|(_, after)| after).collect()
 }
 

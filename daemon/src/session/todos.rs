@@ -106,9 +106,11 @@ impl TodoAccess for OwnedTodos {
                 };
                 let done = blocking(move || job.run()).await?;
                 let (mut database, run, opened) = done.map_err(|error| sql_failure(&error))?;
-                if opened == Opened::MadeAnew {
-                    note = Some(MADE_ANEW.to_owned());
-                }
+                note = match opened {
+                    Opened::Sound => note,
+                    Opened::MadeAnew => Some(MADE_ANEW.to_owned()),
+                    Opened::Gone => Some(GONE.to_owned()),
+                };
                 let run = match run {
                     Ok(run) => run,
                     Err(error) => {
@@ -165,6 +167,8 @@ impl TodoAccess for OwnedTodos {
 
 const MADE_ANEW: &str = "Note: the database of the session was damaged and was made anew. The todos are there, other tables are not.";
 
+const GONE: &str = "Note: somebody removed or replaced the database of the session while it was in use. The todos are there, from the log of the session; other tables are not.";
+
 /// One run of a query, for a thread that may block.
 struct Job {
     database: Option<TodoDatabase>,
@@ -179,7 +183,12 @@ type Ran = (TodoDatabase, Result<SqlRun, SqlError>, Opened);
 impl Job {
     fn run(self) -> Result<Ran, SqlError> {
         let (mut database, opened) = match self.database {
-            Some(database) => (database, Opened::Sound),
+            Some(database) if database.is_in_place() => (database, Opened::Sound),
+            Some(database) => {
+                drop(database);
+                let (database, _) = TodoDatabase::open(&self.folder)?;
+                (database, Opened::Gone)
+            }
             None => TodoDatabase::open(&self.folder)?,
         };
         let cancel = self.cancel;

@@ -8,7 +8,7 @@ mod guard;
 mod statement;
 mod tables;
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,12 +96,16 @@ pub enum Opened {
     Sound,
     /// The file could not be read. It was moved aside, and its other tables are not there any more.
     MadeAnew,
+    /// The file was removed, replaced or cut short while it was open.
+    Gone,
 }
 
 /// The open database.
 #[derive(Debug)]
 pub struct TodoDatabase {
     connection: Connection,
+    path: PathBuf,
+    file: Option<FileId>,
 }
 
 /// The reason for which a statement was refused.
@@ -119,14 +123,29 @@ impl TodoDatabase {
             Opened::Sound
         };
         match connect(&path) {
-            Ok(connection) => Ok((Self { connection }, opened)),
+            Ok(connection) => Ok((Self::of(connection, path), opened)),
             Err(error) if is_damage(&error) => {
                 move_aside(&path).map_err(|error| SqlError::Unusable(error.to_string()))?;
                 let connection = connect(&path).map_err(|error| unusable(&error))?;
-                Ok((Self { connection }, Opened::MadeAnew))
+                Ok((Self::of(connection, path), Opened::MadeAnew))
             }
             Err(error) => Err(unusable(&error)),
         }
+    }
+
+    fn of(connection: Connection, path: PathBuf) -> Self {
+        let file = FileId::of(&path);
+        Self {
+            connection,
+            path,
+            file,
+        }
+    }
+
+    /// Whether the file that is open is still the one in the folder. SQLite goes on with a file that
+    /// was removed, and takes one that was emptied for a new one. It may block.
+    pub fn is_in_place(&self) -> bool {
+        self.file.is_some() && FileId::of(&self.path) == self.file && begins_as_database(&self.path)
     }
 
     /// Makes the tables equal to the list and runs the statements of a query on them. `stopped` says
@@ -239,6 +258,34 @@ fn has_one_name(found: &std::fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn has_one_name(_found: &std::fs::Metadata) -> bool {
     true
+}
+
+/// Which file a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileId(u64, u64);
+
+impl FileId {
+    #[cfg(unix)]
+    fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let found = std::fs::symlink_metadata(path).ok()?;
+        (found.is_file() && found.nlink() == 1).then(|| Self(found.dev(), found.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn of(path: &Path) -> Option<Self> {
+        let found = std::fs::symlink_metadata(path).ok()?;
+        found.is_file().then_some(Self(0, 0))
+    }
+}
+
+/// What a database of SQLite begins with.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+fn begins_as_database(path: &Path) -> bool {
+    let mut begin = [0; 16];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == MAGIC
 }
 
 /// Gives the file another name; what a link points to is not touched.

@@ -56,6 +56,29 @@ async fn tokens_end_the_turn_after_one_warning() {
 }
 
 #[tokio::test]
+async fn one_reply_far_beyond_a_limit_is_told() {
+    let daemon = Daemon::playing([Turn::any().says("long").uses(4_000, 60_000)]).await;
+    let limits = json!({"maxTokens": 20_000});
+    let mut session = daemon
+        .client()
+        .create(json!({"sessionLimits": limits}))
+        .await;
+    session.ask("one").await;
+    let told = warnings(&session, "session_limits");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].contains("64000 of the 20000 tokens")
+            && told[0].contains("much more than was left"),
+        "{told:?}"
+    );
+    // The next message calls no model.
+    session.ask("two").await;
+    assert_eq!(daemon.script().requests().len(), 1);
+    assert_eq!(warnings(&session, "session_limits").len(), 1);
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn the_reply_is_limited_to_what_is_left() {
     let daemon = Daemon::playing([
         Turn::any().says("one").uses(39_000, 600),

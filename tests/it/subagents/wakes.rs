@@ -64,3 +64,26 @@ async fn notifications_start_so_many_runs_and_a_message_lets_it_go_on() {
     assert_eq!((after, told(&session)), (3, 1), "it counts anew");
     daemon.finish().await;
 }
+
+/// In autopilot mode nobody looks, and the run that a notification starts may nudge itself.
+#[tokio::test]
+async fn in_autopilot_mode_a_model_that_feeds_itself_comes_to_an_end() {
+    let daemon = restless(3).await;
+    let mut session = daemon.client().create(json!({})).await;
+    session
+        .call("session.mode.set", json!({"mode": "autopilot"}))
+        .await;
+    session.send("begin").await;
+    session.next("session.autopilot_stopped").await;
+    session
+        .next_where("the end of all work", |event| {
+            event["type"] == "session.idle"
+        })
+        .await;
+    let asked = daemon.script().requests().len();
+    let state = daemon.state(&session.id).await;
+    assert!(state.wakes.runs <= 3, "{}", state.wakes.runs);
+    // The limit of nudges and the one of wakes bound it together.
+    assert!(asked < 60, "{asked}");
+    daemon.finish().await;
+}

@@ -113,3 +113,61 @@ async fn a_hard_link_in_place_of_the_file_is_not_written_through() {
     .await;
     assert!(seen.contains("| b | a |"), "{seen}");
 }
+
+/// The file of a session is changed while the session has it open.
+async fn with_file_changed_meanwhile(change: impl FnOnce(&Path)) -> Vec<String> {
+    let turns = [
+        vec![
+            Turn::user("go").calls([sql("s", SETUP)]),
+            Turn::results(["Executed 4 statement(s)"]).says("done"),
+        ],
+        look(),
+        vec![
+            Turn::user("again").calls([sql("l2", LOOK)]),
+            Turn::results(["| a |"]).says("seen"),
+        ],
+    ]
+    .concat();
+    let daemon = daemon(turns).await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("go").await;
+    let file = database(&daemon, &session);
+    change(&file);
+    session.ask("look").await;
+    assert!(
+        std::fs::read(&file)
+            .unwrap()
+            .starts_with(b"SQLite format 3")
+    );
+    session.ask("again").await;
+    let seen = vec![result_of(&session, "l"), result_of(&session, "l2")];
+    assert_eq!(lines(&session).await, ["a pending", "b pending"]);
+    daemon.finish().await;
+    seen
+}
+
+#[tokio::test]
+async fn a_file_that_goes_while_the_session_lives_is_made_anew_and_the_model_is_told_once() {
+    type Change = fn(&Path);
+    let changes: [Change; 5] = [
+        |file| std::fs::remove_file(file).unwrap(),
+        |file| std::fs::rename(file, file.with_extension("away")).unwrap(),
+        |file| std::fs::write(file, "").unwrap(),
+        |file| std::fs::write(file, "this is no database, it is a text").unwrap(),
+        |file| std::fs::remove_dir_all(file.parent().unwrap()).unwrap(),
+    ];
+    for change in changes {
+        let seen = with_file_changed_meanwhile(change).await;
+        assert!(
+            seen[0].starts_with("Note: somebody removed or replaced the database"),
+            "{seen:?}"
+        );
+        for told in &seen {
+            assert!(
+                told.contains("| b | a |") && !told.contains("| notes |"),
+                "{told}"
+            );
+        }
+        assert!(!seen[1].contains("Note:"), "{seen:?}");
+    }
+}

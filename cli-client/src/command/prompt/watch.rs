@@ -3,8 +3,8 @@
 use std::io::ErrorKind;
 
 use loopd_sdk::{
-    BegunWork, Body, CUT_WARNINGS, CompletionOutcome, Durable, Error, Event, Mode, Reply, Session,
-    StopReason, TaskComplete, TurnOutcome,
+    BegunWork, Body, CUT_WARNINGS, CompletionOutcome, Durable, Error, Event, LimitKind, Mode,
+    Reply, Session, StopReason, TaskComplete, TurnOutcome,
 };
 
 use super::Shows;
@@ -66,6 +66,8 @@ pub(crate) async fn watch(
         task: None,
         stopped: None,
         is_cut: false,
+        told_empty: false,
+        at_limit: false,
         autopilot_ended: false,
         is_message: matches!(work, Work::Message(_)),
     };
@@ -83,7 +85,7 @@ pub(crate) async fn watch(
             }
             watching.end_run(&finished)?;
             let is_empty = matches!(&finished, Ok(reply) if answer(reply).trim().is_empty());
-            if is_empty {
+            if is_empty && !watching.told_empty {
                 app.terminal
                     .notice("loop: the agent ended without an answer");
             }
@@ -96,6 +98,7 @@ pub(crate) async fn watch(
             let outcome = match outcome_of(app, finished, known) {
                 Ok(Outcome::Done) => Ok(match unfinished {
                     Some(outcome) => outcome,
+                    None if watching.at_limit => Outcome::Limit,
                     None if is_empty && !watching.called_last && answers != Answers::All => {
                         Outcome::Failed
                     }
@@ -181,6 +184,10 @@ struct Watching<'a> {
     stopped: Option<StopReason>,
     /// Whether the last message of the agent is not complete.
     is_cut: bool,
+    /// Whether a warning of the session has said that its last message is empty.
+    told_empty: bool,
+    /// Whether a limit was reached, also after the answer, by what agents did in the background.
+    at_limit: bool,
     /// Whether the session was switched out of autopilot mode during the run.
     autopilot_ended: bool,
     /// Whether the work is the run of a message, and not what a command has begun.
@@ -201,18 +208,30 @@ impl Watching<'_> {
                     }
                     match work.stop(app, self.session).await? {
                         Stopping::Ends => continue,
-                        Stopping::WithSession => return Ok(Some(Outcome::Interrupted)),
+                        Stopping::WithSession => {
+                            self.end_answered(work)?;
+                            return Ok(Some(Outcome::Interrupted));
+                        }
                         Stopping::Spared => return Ok(Some(Outcome::Left)),
                     }
                 }
                 outcome = self.limits.over() => {
                     // The daemon gets some time to stop it, and no more.
-                    if !self.limits.stops(outcome)
-                        || work.stop(app, self.session).await? != Stopping::Ends
-                    {
+                    if !self.limits.stops(outcome) {
                         return Ok(Some(outcome));
                     }
-                    continue;
+                    match work.stop(app, self.session).await? {
+                        Stopping::Ends => continue,
+                        Stopping::WithSession => {
+                            self.end_answered(work)?;
+                            if matches!(work, Work::Message(_)) {
+                                let words = self.limits.words(outcome, self.session.id());
+                                app.terminal.notice(&words);
+                            }
+                            return Ok(Some(outcome));
+                        }
+                        Stopping::Spared => return Ok(Some(outcome)),
+                    }
                 }
                 // The question stays open, and the session goes on without this client.
                 () = app.terminal.closed() => {
@@ -271,11 +290,21 @@ impl Watching<'_> {
                 self.last = is_answer.then(|| said.content.clone());
                 self.called_last = !is_answer;
                 self.is_cut = false;
+                self.told_empty = false;
+            }
+            (Body::Durable(Durable::SessionWarning(warning)), None)
+                if is_own && warning.warning_type == "answer_empty" =>
+            {
+                self.told_empty = true;
             }
             (Body::Durable(Durable::SessionWarning(warning)), None)
                 if is_own && CUT_WARNINGS.contains(&warning.warning_type.as_str()) =>
             {
                 self.is_cut = true;
+            }
+            (Body::Durable(Durable::SessionError(failure)), None) if is_own => {
+                let code = failure.error_code.as_deref();
+                self.at_limit |= LimitKind::of_error(&failure.error_type, code).is_some();
             }
             (Body::Durable(Durable::AutopilotStopped(stopped)), None) => {
                 self.stopped = Some(stopped.reason);
@@ -336,6 +365,15 @@ impl Watching<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Prints the answer to a message whose turn has ended, while agents still work in the background.
+    fn end_answered(&mut self, work: &Work) -> anyhow::Result<()> {
+        if !matches!(work, Work::Message(_)) {
+            return Ok(());
+        }
+        let answer = self.last.as_deref().map(sanitize);
+        self.renderer.end_run(answer.as_deref())
     }
 
     /// Prints the answer. A run that a limit has ended after an answer has that one.

@@ -77,6 +77,8 @@ impl Work {
         let stopped = session.stop_message(turn.message_id(), KeepsWaiting::No);
         match stopped.await? {
             Stopped::Interrupted { .. } | Stopped::Removed => Ok(Stopping::Ends),
+            // Our turn has ended, and no other one runs: agents work in the background.
+            Stopped::Spared { running: None, .. } => Ok(Stopping::WithSession),
             Stopped::Spared { .. } => {
                 app.terminal.notice(&format!(
                     "the running turn belongs to another client and goes on; to stop it: loop abort {}",

@@ -171,6 +171,17 @@ fn warn(state: &State, decision: &mut Decision, more: Spend, env: &DecideEnv<'_>
             url: None,
         }));
     }
+    for past in budget::far_exceeded(&limits, before, before.plus(more)) {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: WARNING.to_owned(),
+            message: format!(
+                "The session has used {} it may use: a model call used much more than was left, although it was \
+                 told the limit. No model is called until more is granted.",
+                amount(&past)
+            ),
+            url: None,
+        }));
+    }
 }
 
 /// Records what a sub-agent's model call used, as long as the session has limits.

@@ -21,7 +21,7 @@ use super::{
     abort, compaction, limits, model_switch, provider_wait, queue, refused_files, rest,
     rest_rejected, skills, tasks, tools,
 };
-use crate::answer_cut::AnswerCut;
+use crate::answer_cut::{self, AnswerCut};
 use crate::command::{
     BlockedMessage, CallOutcome, DecideEnv, Decision, Effect, LostCall, ModelFailure, ModelReplied,
     Prepared,
@@ -273,6 +273,7 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         purpose: None,
     };
     limits::record(state, &mut decision, recorded, env);
+    let is_empty = calls.is_empty() && replied.reply.turn.text.trim().is_empty();
     decision.store(Durable::AssistantMessage(AssistantMessage {
         message_id: replied.message,
         originating_message_id: turn.run.origin.clone(),
@@ -290,6 +291,12 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         decision.store(Durable::SessionWarning(Warning {
             warning_type: cut.warning_type().to_owned(),
             message: cut.told_to_people().to_owned(),
+            url: None,
+        }));
+    } else if is_empty {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: answer_cut::EMPTY.to_owned(),
+            message: answer_cut::TOLD_OF_EMPTY.to_owned(),
             url: None,
         }));
     }

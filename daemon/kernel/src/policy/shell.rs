@@ -32,15 +32,17 @@ mod script_text;
 mod swept;
 mod table;
 pub(crate) mod word;
+mod word_takers;
 pub(crate) mod write_targets;
 pub(crate) mod written;
 pub(super) mod written_by_git;
 
 use loopd_proto::permission::{PermissionRule, ShellCommand};
 
-pub use self::evaluated::evaluates;
+pub use self::evaluated::{differ_in_words_only, why_evaluated};
 pub use self::fit::{LineFit, fit, fits};
-pub use self::handed_over::may_be_option;
+pub use self::handed_over::{may_be_option, running_option};
+pub use self::word_takers::Typed;
 
 use self::coverage::Coverage;
 use self::deny::Hit;

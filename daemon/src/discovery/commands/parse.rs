@@ -110,6 +110,7 @@ pub(super) fn parse(
         remarks.push(Problem::at(path, at, what));
     }
     let template = Template::parse(body, folder.format).map_err(|what| Problem::new(path, what))?;
+    let template = template.in_file(path, text);
     if folder.format == CommandFormat::Prompt {
         for variable in editor_variables(body) {
             let at = line_with(text, &format!("${{{variable}}}"));

@@ -2,34 +2,54 @@
 //!
 //! The command is the author's. Each argument becomes one word of it, whatever it contains: it is put
 //! into single quotes, also where the author has quotes around its place. Where text cannot be quoted
-//! (`$((…))`, `${…}`, a comment), or where it may be evaluated again (`sh -c "…"`, `awk '…'`, `x=…`,
-//! `[[ … -eq 1 ]]`), nothing is put in and the command does not run. Plain words, which mean the same
-//! everywhere, are put in there all the same.
+//! (`$((…))`, `${…}`, a comment), or where it is not known that the place takes a word as data (`sh -c
+//! "…"`, `awk '…'`, `x=…`, `[[ … -eq 1 ]]`, a program that nobody knows), nothing is put in and the command
+//! does not run. A plain word may also name a target of `make` and the like.
 //!
-//! `$ARGUMENTS` outside quotes hands over all that was typed, options included. Any other place takes a
-//! word, which must not become an option: one that begins with a dash is refused unless `--` stands
-//! before its place.
+//! `$ARGUMENTS` outside quotes hands over all that was typed, options included, except those with which a
+//! program runs or writes something. Any other place takes a word, which must not become an option: one
+//! that begins with a dash is refused unless `--` stands before its place.
 
+use std::cell::RefCell;
 use std::fmt;
 
-use loopd_kernel::policy::shell;
+use loopd_kernel::policy::shell::{self, Typed};
 
 /// Why an argument cannot be put into a shell command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotQuotable {
     /// The command as its author wrote it.
     command: String,
-    why: &'static str,
+    why: String,
+    /// The file and the line in it, once they are known.
+    place: Option<String>,
 }
 
 impl fmt::Display for NotQuotable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { command, why } = self;
+        let Self {
+            command,
+            why,
+            place,
+        } = self;
+        if let Some(place) = place {
+            write!(f, "{place}: ")?;
+        }
         write!(
             f,
-            "what was typed after its name cannot be put into its command `{command}` safely: {why}; type \
-             plain words, or write the command so that the argument is a word of its own, as in `cmd \"$1\"`"
+            "what was typed after its name cannot be put into its command `{command}` safely: {why}; write the command so that the argument is a word of its own, as in `cmd \"$1\"`"
         )
+    }
+}
+
+impl NotQuotable {
+    /// Says in which file and line the command stands.
+    pub(super) fn in_file(&mut self, path: &std::path::Path, line: usize) {
+        self.place = Some(format!("{}:{line}", path.display()));
+    }
+
+    pub(super) fn command(&self) -> &str {
+        &self.command
     }
 }
 
@@ -54,9 +74,10 @@ pub(super) enum Takes {
 
 /// Puts the arguments into a command.
 pub(super) fn quoted(command: &str, pieces: &[Piece]) -> Result<String, NotQuotable> {
-    let refused = |why| NotQuotable {
+    let refused = |why: &str| NotQuotable {
         command: command.to_owned(),
-        why,
+        why: why.to_owned(),
+        place: None,
     };
     let typed = pieces.iter().filter_map(|piece| match piece {
         Piece::Text(_) => None,
@@ -65,20 +86,26 @@ pub(super) fn quoted(command: &str, pieces: &[Piece]) -> Result<String, NotQuota
     if typed.clone().any(|(_, text)| text.contains('\0')) {
         return Err(refused("it has a character that no word can have"));
     }
+    // A text of several words counts as more: its spaces and line ends mean something to a shell.
     let is_plain = typed
         .clone()
-        .flat_map(|(words, _)| words)
-        .all(|word| is_harmless(word));
+        .flat_map(|(words, text)| words.iter().chain([text]))
+        .all(|word| word.is_empty() || is_harmless(word));
+    let kind = if is_plain {
+        Typed::Plain
+    } else {
+        Typed::Anything
+    };
     let text = filled(pieces, |text, _| text.to_owned()).map_err(refused)?;
-    if !is_plain {
-        // The same command with a word that can be found again.
-        let marked = filled(pieces, |_, _| MARK.to_owned()).map_err(refused)?;
-        if shell::evaluates(&marked, MARK) {
-            return Err(refused("bash or a program in it may evaluate its place"));
-        }
+    if typed.clone().any(|(words, _)| !words.is_empty()) {
+        is_data(pieces, &text, kind).map_err(|why| refused(&why))?;
     }
-    let mut texts = typed.flat_map(|(words, text)| words.iter().chain([text]));
-    if texts.any(|text| text.starts_with('-')) {
+    let dashed = typed.flat_map(|(words, text)| words.iter().chain([text]));
+    let dashed: Vec<&str> = dashed
+        .map(String::as_str)
+        .filter(|text| text.starts_with('-'))
+        .collect();
+    if !dashed.is_empty() {
         let marked = filled(pieces, |text, takes| match takes {
             Takes::Words if text.starts_with('-') => DASHED.to_owned(),
             Takes::Words | Takes::WordsAndOptions => MARK.to_owned(),
@@ -89,8 +116,36 @@ pub(super) fn quoted(command: &str, pieces: &[Piece]) -> Result<String, NotQuota
                  place",
             ));
         }
+        if let Some(option) = shell::running_option(&text, &dashed) {
+            return Err(refused(&format!(
+                "with the option `{option}` its program may run or write something"
+            )));
+        }
     }
     Ok(text)
+}
+
+/// Checks that each word which was put into a line is one word of data there. The line is read a second
+/// time for this, by the reader of the permission rules, so that one mistake of a reader is not enough.
+fn is_data(pieces: &[Piece], text: &str, typed: Typed) -> Result<(), String> {
+    let marked = filled(pieces, |_, _| MARK.to_owned())?;
+    if let Some(why) = shell::why_evaluated(&marked, MARK, typed) {
+        return Err(format!(
+            "bash or a program in it may evaluate its place ({why})"
+        ));
+    }
+    let values = RefCell::new(Vec::new());
+    let marked = filled(pieces, |value, _| {
+        let mut values = values.borrow_mut();
+        let mark = format!("{MARK}{}x", values.len());
+        values.push((mark.clone(), value.to_owned()));
+        mark
+    })?;
+    let values = values.into_inner();
+    if !shell::differ_in_words_only(&marked, text, &values) {
+        return Err("bash or a program in it may evaluate its place".to_owned());
+    }
+    Ok(())
 }
 
 /// A word that stands for an argument, and one for an argument that begins with a dash.

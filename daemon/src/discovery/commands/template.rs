@@ -3,6 +3,8 @@
 //! The text is cut before arguments are filled in, so that arguments can neither add a command to run
 //! nor a file to include.
 
+use std::path::{Path, PathBuf};
+
 use super::arguments::{self, NotFilled, Wanted};
 use super::definition::CommandFormat;
 
@@ -15,6 +17,15 @@ pub struct Template {
     segments: Vec<Segment>,
     format: CommandFormat,
     wanted: Wanted,
+    /// Where its shell commands stand, for what is said about them.
+    place: Option<FilePlace>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FilePlace {
+    path: PathBuf,
+    /// The text of the whole file.
+    text: String,
 }
 
 /// A piece of the text. The arguments may be filled in or not.
@@ -46,7 +57,17 @@ impl Template {
             wanted: Wanted::of(text, format),
             segments,
             format,
+            place: None,
         })
+    }
+
+    /// Says which file the text is from.
+    pub(super) fn in_file(mut self, path: &Path, text: &str) -> Self {
+        self.place = self.runs_commands().then(|| FilePlace {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        });
+        self
     }
 
     /// Returns whether the text runs shell commands.
@@ -93,7 +114,10 @@ impl Template {
         for segment in &self.segments {
             segments.push(match segment {
                 Segment::Text(text) => Segment::Text(filled.fill(text, &mut room)?),
-                Segment::Shell(command) => Segment::Shell(filled.fill_shell(command, &mut room)?),
+                Segment::Shell(command) => {
+                    let command = filled.fill_shell(command, &mut room);
+                    Segment::Shell(command.map_err(|why| self.located(why))?)
+                }
                 Segment::File(path) => Segment::File(filled.fill(path, &mut room)?),
             });
         }
@@ -101,6 +125,18 @@ impl Template {
             segments.push(Segment::Text(format!("\n\n{rest}")));
         }
         Ok(segments)
+    }
+}
+
+impl Template {
+    /// Adds to an error in which file and line its command stands.
+    fn located(&self, mut why: NotFilled) -> NotFilled {
+        if let (NotFilled::NotQuotable(command), Some(place)) = (&mut why, &self.place) {
+            let before = place.text.split(command.command()).next();
+            let line = before.unwrap_or_default().matches('\n').count() + 1;
+            command.in_file(&place.path, line);
+        }
+        why
     }
 }
 

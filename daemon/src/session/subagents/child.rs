@@ -234,12 +234,20 @@ pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
         Entry::Assistant(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
         _ => None,
     });
+    // What it said beside its calls is no answer.
+    let mut last = state.history.after(since).rev();
+    let last = last.find_map(|entry| match entry {
+        Entry::Assistant(turn) => Some(turn),
+        _ => None,
+    });
+    let is_empty = last.is_some_and(|turn| turn.calls.is_empty() && turn.text.trim().is_empty());
     let unfinished = match (&response, state.answer_cut) {
         (_, Some(cut)) => Some(cut.told_to_parent().trim_matches(['[', ']']).to_owned()),
         (None, None) => Some("it ended without an answer".to_owned()),
-        (Some(_), None) => None,
+        (Some(_), None) => is_empty.then(|| "it ended without an answer".to_owned()),
     };
     let response = match (response, state.answer_cut) {
+        (Some(text), None) if is_empty => Some(format!("{text}\n\n{ONLY_BEFORE}")),
         (response, None) => response,
         (Some(text), Some(cut)) => Some(format!("{text}\n\n{}", cut.told_to_parent())),
         (None, Some(cut)) => Some(cut.told_to_parent().to_owned()),
@@ -254,6 +262,10 @@ pub(in crate::session) fn result(state: &State, since: Seq) -> ChildResult {
         usage: state.usage(),
     }
 }
+
+/// The note after what an agent said, if its last message was empty.
+const ONLY_BEFORE: &str =
+    "[The agent ended without an answer. This is what it said beside its calls before.]";
 
 /// Returns what the calls had that were interrupted together with the session: the model of the
 /// session has not read it. `None` if they had nothing.

@@ -1,10 +1,11 @@
 //! Whether a line evaluates the text of a word again: as a command of a shell, or as code of another
 //! language.
 
-use super::handed_over::is_handed_over;
-use super::reader::Script;
+use super::handed_over::why_not_handed_over;
+use super::reader::{Input, Script};
 use super::runs::{Arguments, Runs};
 use super::word::{Word, base_name};
+use super::word_takers::Typed;
 
 /// Programs whose first operand is a script, unless an option has it.
 pub(super) const SCRIPTED: &[&str] = &[
@@ -15,13 +16,14 @@ pub(super) const SCRIPTED: &[&str] = &[
 const WITH_DATA: &[(&str, usize)] = &[("-v", 1), ("-F", 1), ("--arg", 2), ("--argjson", 2)];
 
 /// Programs that send what they are given to a database.
-pub(super) const DATABASES: &[&str] = &["psql", "mysql", "mariadb", "sqlite3", "mongosh", "duckdb"];
+const DATABASES: &[&str] = &["psql", "mysql", "mariadb", "sqlite3", "mongosh", "duckdb"];
 
-/// Whether a line may run or evaluate a word that stands in it, beyond handing it to a program as data.
-pub fn evaluates(line: &str, mark: &str) -> bool {
+/// Returns why a line may run or evaluate a word that stands in it, beyond handing it to a program as
+/// data.
+pub fn why_evaluated(line: &str, mark: &str, typed: Typed) -> Option<String> {
     let has = |word: &Word| word.texts().any(|text| text.contains(mark));
-    if !is_handed_over(line, mark) {
-        return true;
+    if let Some(why) = why_not_handed_over(line, mark, typed) {
+        return Some(why);
     }
     let script = Script::read(line);
     let is_written = |word: &Word| {
@@ -29,12 +31,47 @@ pub fn evaluates(line: &str, mark: &str) -> bool {
         words.any(|own| own == word)
     };
     let runs = Runs::of(line);
-    runs.programs.iter().any(|run| {
+    let evaluating = runs.programs.iter().find(|run| {
         let mut words = run.words.iter().enumerate().filter(|(_, word)| has(word));
         words.any(|(at, word)| {
             run.arguments == Arguments::Code || !is_written(word) || is_script(&run.words, at)
         })
-    })
+    })?;
+    let name = evaluating.words.first().map_or("", Word::prefix);
+    Some(format!("`{name}` reads it as a program"))
+}
+
+/// Whether two lines are the same to bash, but for the words that the marks in the first stand for.
+pub fn differ_in_words_only(marked: &str, filled: &str, values: &[(String, String)]) -> bool {
+    let (marked, filled) = (Script::read(marked), Script::read(filled));
+    let put_in = |word: &Word| {
+        let mut word = word.clone();
+        for (mark, value) in values {
+            word.replace(mark, value);
+        }
+        word
+    };
+    let are_same = |one: &[Word], other: &[Word]| {
+        one.len() == other.len()
+            && one
+                .iter()
+                .zip(other)
+                .all(|(one, other)| put_in(one) == *other)
+    };
+    let mut commands = marked.commands.iter().zip(&filled.commands);
+    !marked.doubt
+        && !filled.doubt
+        && marked.commands.len() == filled.commands.len()
+        && are_same(&marked.written, &filled.written)
+        && are_same(&marked.opened, &filled.opened)
+        && commands.all(|(one, other)| {
+            are_same(&one.words, &other.words)
+                && match (&one.input, &other.input) {
+                    (Input::Text(one), Input::Text(other))
+                    | (Input::File(one), Input::File(other)) => put_in(one) == *other,
+                    (one, other) => one == other,
+                }
+        })
 }
 
 /// Whether a word of a command is a text in the language of its program.
@@ -71,6 +108,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lines_that_differ_in_more_than_words_are_told_apart() {
+        for (marked, filled, same) in [
+            ("echo MARK", "echo 'a; b'", true),
+            ("echo \"x MARK\"", "echo \"x \"'a; b'\"\"", true),
+            ("cat <<< MARK", "cat <<< 'a; b'", true),
+            ("echo \"$(echo MARK)\"", "echo \"$(echo 'a; b')\"", true),
+            ("echo MARK", "echo a; b", false),
+            ("echo MARK", "echo \"$(a; b)\"", false),
+            ("cat < MARK", "cat < a; b", false),
+            ("echo MARK", "echo a\\; b", false),
+        ] {
+            let values = [("MARK".to_owned(), "a; b".to_owned())];
+            assert_eq!(
+                differ_in_words_only(marked, filled, &values),
+                same,
+                "{filled}"
+            );
+        }
+    }
+
+    #[test]
     fn what_is_only_handed_over_is_not_evaluated() {
         for line in [
             "git log MARK",
@@ -87,7 +145,8 @@ mod tests {
             "jq --arg x 'a MARK' .a file",
             "sh script.sh 'a MARK'",
         ] {
-            assert!(!evaluates(line, "MARK"), "{line}");
+            let why = why_evaluated(line, "MARK", Typed::Anything);
+            assert_eq!(why, None, "{line}");
         }
         for line in [
             "sh -c 'echo MARK'",
@@ -107,7 +166,10 @@ mod tests {
             "perl -e 'print \"MARK\"'",
             "node -e 'x(\"MARK\")'",
         ] {
-            assert!(evaluates(line, "MARK"), "{line}");
+            assert!(
+                why_evaluated(line, "MARK", Typed::Anything).is_some(),
+                "{line}"
+            );
         }
     }
 }

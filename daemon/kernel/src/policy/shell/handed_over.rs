@@ -1,70 +1,21 @@
 //! Whether a line only hands a word over to programs as data.
 //!
-//! This is a list of what is known to be safe: the word is an argument of a program, the text that a
-//! known program reads, or the name of a file. Wherever else the word stands, bash may evaluate it,
-//! even in quotes: `[[ $1 -eq 1 ]]`, `declare $1` and `x=$1; echo $((x))` run the command in
-//! `a[$(command)]`. What another command of the line reads counts as well, because the word may come to
-//! it through a pipe, a variable or a substitution.
+//! Everything here is a list of what is known to be safe. The word is an argument of a program that is
+//! known to take it as it is (`word_takers.rs`), the text that such a program reads, or the name of a
+//! file. Wherever else the word stands, bash may evaluate it, even in quotes: `[[ $1 -eq 1 ]]`,
+//! `declare $1` and `x=$1; echo $((x))` run the command in `a[$(command)]`. The other commands of the
+//! line have to be known as well, because the word may come to them through a pipe, a variable, a file
+//! or a substitution.
 
-use super::evaluated::{DATABASES, SCRIPTED};
-use super::reader::{Input, Script, Simple};
-use super::runs::code_options;
+use super::reader::{Assignment, Input, Script, Simple};
+use super::runs::is_special_variable;
 use super::word::{Word, base_name};
-
-/// Builtins of bash that take plain words. All other builtins may evaluate what they are given.
-const PLAIN_BUILTINS: &[&str] = &["cd", "echo", "false", "printf", "pwd", "true", "type"];
-
-/// The other builtins of bash.
-#[rustfmt::skip]
-const BUILTINS: &[&str] = &[
-    ".", ":", "alias", "bg", "bind", "break", "builtin", "caller", "compgen", "complete", "compopt", "continue",
-    "declare", "dirs", "disown", "enable", "eval", "exec", "exit", "export", "fc", "fg", "getopts", "hash", "help",
-    "history", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "pushd", "read", "readarray",
-    "readonly", "return", "set", "shift", "shopt", "source", "suspend", "times", "trap", "typeset", "ulimit",
-    "umask", "unalias", "unset", "wait",
-];
+use super::word_takers::{
+    self, Program, Typed, has_running_options, is_running_option, program_of, writes_files,
+};
 
 /// Builtins that change variables by name. They are harmless while their words are known.
-const DECLARE: &[&str] = &[
-    "declare", "export", "local", "readonly", "set", "typeset", "unset",
-];
-
-/// Programs that evaluate what they read, or what they are given.
-const EVALUATORS: &[&str] = &[
-    ".",
-    "alias",
-    "at",
-    "batch",
-    "bc",
-    "crontab",
-    "dc",
-    "ed",
-    "eval",
-    "ex",
-    "getopts",
-    "gmake",
-    "let",
-    "m4",
-    "make",
-    "mapfile",
-    "parallel",
-    "read",
-    "readarray",
-    "source",
-    "trap",
-];
-
-const SHELLS: &[&str] = &["bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"];
-
-/// Programs that run another one with the rest of their words.
-const WRAPPERS: &[&str] = &["command", "env", "nice", "nohup", "time"];
-
-/// Programs that take their input as data.
-#[rustfmt::skip]
-const READERS: &[&str] = &[
-    "awk", "base64", "cat", "column", "cut", "egrep", "fgrep", "fmt", "fold", "gawk", "grep", "head", "hexdump", "jq",
-    "md5sum", "nl", "od", "rev", "rg", "sed", "sha1sum", "sha256sum", "sort", "tail", "tee", "tr", "uniq", "wc", "xxd",
-];
+const DECLARE: &[&str] = &["export", "local", "readonly", "set", "unset"];
 
 /// Conditions about one word and about two words that take them as they are.
 const ABOUT_ONE: &[&str] = &[
@@ -72,30 +23,58 @@ const ABOUT_ONE: &[&str] = &[
 ];
 const ABOUT_TWO: &[&str] = &["!=", "-ef", "-nt", "-ot", "=", "=="];
 
-/// Whether every place of a word in a line is known to take it as data.
-pub(super) fn is_handed_over(line: &str, mark: &str) -> bool {
+/// Text in which a line is read in more than one way, or in which bash evaluates values again.
+const UNCLEAR: &[(&str, &str)] = &[
+    ("esac", "it has a `case`"),
+    ("coproc", "it has a coprocess"),
+    ("`", "it has backticks"),
+    ("$'", "it has `$'…'`"),
+    ("$\"", "it has `$\"…\"`"),
+    ("$[", "it calculates"),
+];
+
+/// Returns why a place of a word in a line is not known to take it as data.
+pub(super) fn why_not_handed_over(line: &str, mark: &str, typed: Typed) -> Option<String> {
+    let unclear = UNCLEAR.iter().find(|(text, _)| line.contains(text));
+    if let Some((_, why)) = unclear {
+        return Some((*why).to_owned());
+    }
+    if has_here_document(line) || !has_plain_variables(line) || duplicates(line) {
+        return Some("it is not read in one way only".to_owned());
+    }
     let script = Script::read(line);
+    if script.doubt || script.calculates || !script.listed.is_empty() {
+        return Some("it calculates, has an array, or cannot be read with certainty".to_owned());
+    }
+    let mut commands = script.commands.iter();
+    if let Some(why) = commands.find_map(|command| why_not_harmless(command, typed)) {
+        return Some(why);
+    }
+    if may_write(&script)
+        && let Some(name) = script
+            .commands
+            .iter()
+            .find_map(|command| runs_files(command, typed))
+    {
+        return Some(format!("`{name}` may run a file that the line writes"));
+    }
     let count = |word: &Word| -> usize {
         let texts = word.texts();
         texts.map(|text| text.matches(mark).count()).sum()
     };
-    if script.doubt || duplicates(line) || !script.commands.iter().all(is_harmless) {
-        return false;
-    }
     let mut known = 0;
     for command in &script.commands {
         let words = command.words.iter().enumerate();
-        let taken = words.filter(|(at, _)| takes_data(&command.words, *at));
+        let taken = words.filter(|(at, _)| takes_data(&command.words, *at, typed));
         known += taken.map(|(_, word)| count(word)).sum::<usize>();
-        if let (Input::Text(text), Some(name)) = (&command.input, name_of(command))
-            && READERS.contains(&name)
-        {
+        if let Input::Text(text) = &command.input {
             known += count(text);
         }
     }
     let files = script.opened.iter().chain(&script.written);
     known += files.map(count).sum::<usize>();
-    known == line.matches(mark).count()
+    (known != line.matches(mark).count())
+        .then(|| "its place is none where a program is known to take a word as it is".to_owned())
 }
 
 /// Whether a word that begins with a dash would be taken for an option in one of its places.
@@ -115,8 +94,39 @@ pub fn may_be_option(line: &str, mark: &str) -> bool {
     })
 }
 
+/// Returns the first of these words that is an option in the line with which a program may run or
+/// write something.
+pub fn running_option<'w>(line: &str, typed: &[&'w str]) -> Option<&'w str> {
+    let script = Script::read(line);
+    script.commands.iter().find_map(|command| {
+        let at = word_takers::program_at(&command.words)?;
+        let name = base_name(command.words.get(at)?.text()?);
+        let words = command.words.iter().skip(at + 1).filter_map(Word::text);
+        let mut options = words.take_while(|text| *text != "--");
+        options.find_map(|text| {
+            let typed = typed.iter().find(|typed| **typed == text)?;
+            is_running_option(name, text).then_some(*typed)
+        })
+    })
+}
+
 fn name_of(command: &Simple) -> Option<&str> {
     command.words.first().and_then(Word::text).map(base_name)
+}
+
+fn has_here_document(line: &str) -> bool {
+    line.replace("<<<", "").contains("<<")
+}
+
+/// Whether all variables are `$name`, `${name}` or `$?`: nothing is taken out of their values or put
+/// in their place.
+fn has_plain_variables(line: &str) -> bool {
+    line.match_indices("${").all(|(at, found)| {
+        let rest = line.get(at + found.len()..).unwrap_or_default();
+        rest.split_once('}').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+    })
 }
 
 /// Whether a descriptor is duplicated that is no number. Bash expands such a word a second time.
@@ -130,61 +140,75 @@ fn duplicates(line: &str) -> bool {
     })
 }
 
-/// Whether a command evaluates neither what it reads nor what it is given by other commands.
-fn is_harmless(command: &Simple) -> bool {
+/// Whether the line writes to a file, itself or by a program.
+fn may_write(script: &Script) -> bool {
+    let mut written = script.written.iter();
+    written.any(|file| file.text() != Some("/dev/null"))
+        || script.commands.iter().filter_map(name_of).any(writes_files)
+}
+
+/// Returns the name of a command that runs a file of a folder.
+fn runs_files(command: &Simple, typed: Typed) -> Option<&str> {
+    matches!(program_of(&command.words, typed), Some(Program::OwnScript))
+        .then(|| command.words.first().map_or("", Word::prefix))
+}
+
+/// Returns why a command may evaluate what it reads or what it is given by other commands.
+fn why_not_harmless(command: &Simple, typed: Typed) -> Option<String> {
+    if let Some(name) = command.assignments.iter().find_map(set_by_others) {
+        return Some(format!("`{name}=…` is not a word that is data"));
+    }
     let words = &command.words;
     if words.is_empty() {
-        return true;
+        return None;
     }
     let Some(name) = name_of(command) else {
-        return false;
+        return Some("the name of a command is computed".to_owned());
     };
     let is_known = || !words.iter().any(Word::is_computed);
-    if EVALUATORS.contains(&name) {
-        return false;
-    }
-    if SHELLS.contains(&name) || code_options(name).is_some() {
-        // Without an operand it runs what it reads.
-        let mut operands = words.iter().skip(1);
-        return is_known() && operands.any(|word| !word.may_be_option());
-    }
-    if SCRIPTED.contains(&name) || DATABASES.contains(&name) || name == "ssh" {
-        return is_known();
-    }
-    if matches!(name, "[" | "test" | "[[") {
-        return is_known() || is_plain_condition(words);
-    }
-    if name == "printf" {
-        let format = words.get(1).and_then(Word::text);
-        return format.is_some_and(|format| !format.starts_with("-v")) || is_known();
-    }
-    if name == "xargs" {
-        return is_known() && runs_plain_program(words);
-    }
-    !DECLARE.contains(&name) || is_known()
+    let has_options = || words.iter().skip(1).any(Word::may_be_option);
+    let is_harmless = match name {
+        "[" | "test" | "[[" => is_known() || is_plain_condition(words),
+        "printf" => {
+            let format = words.get(1).and_then(Word::text);
+            format.is_some_and(|format| !format.starts_with("-v")) || is_known()
+        }
+        "unset" | "export" | "readonly" => is_known() && !has_options(),
+        "xargs" => is_known() && runs_plain_program(words),
+        _ if DECLARE.contains(&name) => is_known() && !has_options(),
+        _ => match program_of(words, typed) {
+            None => false,
+            Some(Program::OwnScript) => true,
+            Some(Program::Taker(name)) => {
+                // What is computed may become an option, unless options are harmless there.
+                !has_running_options(name)
+                    || !words
+                        .iter()
+                        .skip(1)
+                        .take_while(|word| word.text() != Some("--"))
+                        .any(|word| word.is_computed() && word.prefix().is_empty())
+            }
+        },
+    };
+    (!is_harmless).then(|| format!("`{name}` is not known to take its words as data"))
+}
+
+/// Returns the name of a variable whose value is computed and that means something to programs.
+fn set_by_others(assignment: &Assignment) -> Option<&str> {
+    let name = assignment.name.as_str();
+    let is_own = name.starts_with(|c: char| c.is_ascii_lowercase()) && !is_special_variable(name);
+    (assignment.value.is_computed() && !is_own).then_some(name)
 }
 
 /// Whether a word of a command is data for its program.
-fn takes_data(words: &[Word], at: usize) -> bool {
-    let mut from = 0;
-    let name = loop {
-        let Some(name) = words.get(from).and_then(Word::text).map(base_name) else {
-            return false;
-        };
-        if !WRAPPERS.contains(&name) {
-            break name;
-        }
-        let mut rest = words.iter().enumerate().skip(from + 1);
-        let program = rest.find(|(_, word)| {
-            let begins = word.prefix();
-            !begins.starts_with('-') && !begins.contains('=')
-        });
-        let Some((program, _)) = program else {
-            return false;
-        };
-        from = program;
+fn takes_data(words: &[Word], at: usize, typed: Typed) -> bool {
+    let Some(from) = word_takers::program_at(words) else {
+        return false;
     };
-    if from >= at || (BUILTINS.contains(&name) && !PLAIN_BUILTINS.contains(&name)) {
+    let Some(name) = words.get(from).and_then(Word::text).map(base_name) else {
+        return false;
+    };
+    if from >= at {
         return false;
     }
     match name {
@@ -194,7 +218,14 @@ fn takes_data(words: &[Word], at: usize) -> bool {
             let format = words.get(from + 1).filter(|word| !word.may_be_option());
             at > from + 1 && format.and_then(Word::text).is_some()
         }
-        _ => !EVALUATORS.contains(&name),
+        _ => {
+            program_of(words, typed).is_some()
+                && word_takers::takes_word(
+                    name,
+                    words.get(from + 1..).unwrap_or_default(),
+                    at - from - 1,
+                )
+        }
     }
 }
 
@@ -219,129 +250,23 @@ fn is_plain_condition(words: &[Word]) -> bool {
     }
 }
 
-/// Whether the program that `xargs` runs is named, and evaluates nothing.
+/// Whether the program that `xargs` runs is named and takes any word as data, options included.
 fn runs_plain_program(words: &[Word]) -> bool {
-    let is_evaluator = |word: &Word| {
-        let name = base_name(word.text().unwrap_or_default());
-        EVALUATORS.contains(&name)
-            || SHELLS.contains(&name)
-            || SCRIPTED.contains(&name)
-            || DATABASES.contains(&name)
-            || code_options(name).is_some()
-            || matches!(name, "env" | "find" | "ssh" | "sudo" | "xargs")
-    };
-    let mut rest = words.iter().skip(1).peekable();
-    while let Some(word) = rest.next_if(|word| word.may_be_option()) {
-        let text = word.text().unwrap_or_default();
-        if matches!(text, "-I" | "-n" | "-P" | "-L" | "-d" | "-s" | "-E" | "-a") {
-            rest.next();
+    let mut rest = words.iter().skip(1);
+    while let Some(word) = rest.next() {
+        match word.text() {
+            Some("-I" | "-n" | "-P" | "-L" | "-d") => {
+                rest.next();
+            }
+            Some("-0" | "-r" | "-t") => {}
+            Some(option) if option.starts_with("-I") => {}
+            Some(name) => return word_takers::takes_any_word(base_name(name)),
+            None => return false,
         }
     }
-    let is_name = |word: &&Word| {
-        let name = word.text().unwrap_or_default();
-        let usual = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
-        name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(usual)
-    };
-    rest.peek().is_none_or(is_name) && !words.iter().skip(1).any(is_evaluator)
+    // Without a program it echoes.
+    true
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_known_places_take_a_word_as_data() {
-        for line in [
-            "git log MARK",
-            "git diff --name-only MARK | xargs -n 1 cat",
-            "git diff MARK | xargs wc -l",
-            "echo $(git show MARK)",
-            "printf '%s' MARK | sort",
-            "cat < MARK > out-MARK",
-            "cat <<< MARK 2>&1",
-            "[ \"x\" = MARK ] && echo yes",
-            "[[ MARK == *.rs ]] && cargo check",
-            "[ ! -f MARK ] || cat MARK",
-            "test -n MARK && gh issue view MARK",
-            "n=3; git log -n \"$n\" MARK",
-            "export PAGER=cat; git log MARK",
-            "git log MARK | python3 -c 'import sys; print(sys.stdin.read())'",
-            "env A=b nice cat MARK",
-            "if git show MARK; then echo yes; fi",
-        ] {
-            assert!(is_handed_over(line, "MARK"), "{line}");
-        }
-        for line in [
-            "MARK",
-            "[[ MARK -eq 1 ]] && echo y",
-            "n=MARK; [[ $n -gt 0 ]]",
-            "n=MARK; if [ \"$n\" -gt 0 ]; then echo y; fi",
-            "echo MARK | { read n; [[ $n -gt 0 ]]; }",
-            "test -v MARK",
-            "x=MARK; [ -v \"$x\" ]",
-            "[ MARK MARK ]",
-            "let x=MARK",
-            "declare MARK",
-            "declare -i n=MARK",
-            "local n=MARK",
-            "unset MARK",
-            "printf -v MARK x",
-            "printf MARK a b",
-            "x=MARK; echo $((x))",
-            "x=MARK; ((y = x))",
-            "x=MARK; echo ${!x}",
-            "x=MARK; echo ${x@P}",
-            "x=MARK git log",
-            "arr[MARK]=3",
-            "arr=(MARK)",
-            "for x in MARK; do echo $((x)); done",
-            "read v <<< MARK; eval echo $v",
-            "export A=MARK; bash -c \"echo $A\"",
-            "git log MARK; bash -c \"echo $A\"",
-            "xargs -I{} sh -c {} <<< MARK",
-            "echo MARK | xargs -I{} sh -c {}",
-            "echo MARK | xargs -I{} {}",
-            "echo MARK | xargs \"$x\"",
-            "echo MARK | sh",
-            "echo MARK | bash -s",
-            "echo MARK | python3",
-            "echo MARK | bc",
-            "bash <<< MARK",
-            "bc <<< MARK",
-            "$(echo MARK)",
-            "eval \"$(echo MARK)\"",
-            "awk \"$(echo MARK)\" file",
-            "ssh host \"$(echo MARK)\"",
-            "source MARK",
-            ". MARK",
-            "trap MARK EXIT",
-            "alias z=MARK",
-            "make MARK",
-            "env MARK true",
-            "command MARK",
-            "echo {a,MARK}",
-            "echo hi >& MARK",
-            "case MARK in a) ls ;; esac",
-        ] {
-            assert!(!is_handed_over(line, "MARK"), "{line}");
-        }
-    }
-
-    #[test]
-    fn places_of_options_are_known() {
-        for (line, expected) in [
-            ("ssh MARK ls", true),
-            ("git log MARK", true),
-            ("git log 'MARK x'", true),
-            ("git log -- MARK", false),
-            ("git log --since=MARK", false),
-            ("echo MARK", false),
-            ("printf '%s' MARK", false),
-            ("printf MARK", true),
-            ("cat <<< MARK", false),
-            ("echo $(git show MARK)", true),
-        ] {
-            assert_eq!(may_be_option(line, "MARK"), expected, "{line}");
-        }
-    }
-}
+mod tests;

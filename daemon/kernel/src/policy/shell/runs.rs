@@ -11,7 +11,7 @@ mod told;
 
 use std::collections::BTreeMap;
 
-pub(super) use self::program::{code_options, is_for_running};
+pub(super) use self::program::{SHELLS, code_options, is_for_running, is_special_variable};
 
 use super::reader::{Assignment, IS_NUMBER, Input, Script, Simple};
 use super::word::{Word, base_name};

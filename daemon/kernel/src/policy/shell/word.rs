@@ -213,6 +213,15 @@ impl Word {
         })
     }
 
+    /// Puts other text in the place of a text.
+    pub(super) fn replace(&mut self, text: &str, other: &str) {
+        for part in &mut self.parts {
+            if let Part::Text(own) = part {
+                *own = own.replace(text, other);
+            }
+        }
+    }
+
     /// Whether the word may become this text.
     pub(crate) fn may_be(&self, text: &str) -> bool {
         may_match(&self.parts, text)

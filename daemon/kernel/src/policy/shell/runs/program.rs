@@ -228,7 +228,7 @@ pub(super) const CONVERSING: &[&str] = &[
 pub(super) const DATABASE_CLIENTS: &[&str] = &["sqlite3", "psql", "mysql", "mariadb"];
 
 /// Shells by their names.
-pub(super) const SHELLS: &[&str] = &[
+pub(in crate::policy::shell) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash",
     "rzsh", "rksh", "lksh", "oksh", "pdksh", "posh", "hush",
 ];
@@ -283,6 +283,11 @@ pub(super) fn evaluates_names(name: &str) -> bool {
         "getopts",
     ]
     .contains(&name)
+}
+
+/// Whether a variable means something to bash or to programs.
+pub(in crate::policy::shell) fn is_special_variable(name: &str) -> bool {
+    is_settings(name) || is_run_by_others(name) || reader::IS_NUMBER.contains(&name)
 }
 
 /// Whether other programs run the value of a variable.
