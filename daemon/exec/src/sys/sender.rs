@@ -21,6 +21,14 @@ pub(crate) enum Received {
     unsafe_code,
     reason = "a safe interface cannot say that the pid of a sender is 0"
 )]
+#[expect(
+    clippy::cast_ptr_alignment,
+    reason = "the credentials are read as what may lie anywhere"
+)]
+#[expect(
+    clippy::unnecessary_cast,
+    reason = "the type of the length differs between C libraries"
+)]
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     shell: u32,
@@ -73,6 +81,7 @@ pub(crate) fn receive(
 }
 
 #[cfg(target_os = "linux")]
+#[expect(clippy::cast_possible_truncation, reason = "the size of three numbers")]
 const CREDENTIALS: libc::c_uint = size_of::<libc::ucred>() as libc::c_uint;
 
 /// Room for the credentials of the sender and for nothing else: descriptors that a sender passes are
