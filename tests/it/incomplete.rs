@@ -105,9 +105,12 @@ async fn the_parent_reads_that_its_agent_answered_nothing() {
             let is_agent = request.first_user_text().contains("look for it");
             match (is_agent, request.last_results().is_empty()) {
                 (true, true) => {
-                    Turn::any()
-                        .says(beside)
-                        .calls([call("v", "glob", json!({"pattern": "*"}))])
+                    let look = [call("v", "glob", json!({"pattern": "*"}))];
+                    if beside.is_empty() {
+                        Turn::any().calls(look)
+                    } else {
+                        Turn::any().says_and_calls(beside, look)
+                    }
                 }
                 (true, false) => Turn::any().says(""),
                 (false, true) => Turn::any().calls([call(

@@ -31,6 +31,9 @@ const UNCLEAR: &[(&str, &str)] = &[
     ("$'", "it has `$'…'`"),
     ("$\"", "it has `$\"…\"`"),
     ("$[", "it calculates"),
+    ("((", "it calculates"),
+    ("]=", "it writes to an array"),
+    ("]+=", "it writes to an array"),
 ];
 
 /// Returns why a place of a word in a line is not known to take it as data.
@@ -43,8 +46,8 @@ pub(super) fn why_not_handed_over(line: &str, mark: &str, typed: Typed) -> Optio
         return Some("it is not read in one way only".to_owned());
     }
     let script = Script::read(line);
-    if script.doubt || script.calculates || !script.listed.is_empty() {
-        return Some("it calculates, has an array, or cannot be read with certainty".to_owned());
+    if script.doubt || !script.listed.is_empty() {
+        return Some("it has an array or cannot be read with certainty".to_owned());
     }
     let mut commands = script.commands.iter();
     if let Some(why) = commands.find_map(|command| why_not_harmless(command, typed)) {

@@ -113,25 +113,7 @@ const OF_CARGO: &[&str] = &["bench", "build", "check", "clippy", "doc", "test", 
 
 /// Programs that take plain words as names of targets, packages and tests, and may evaluate others.
 const OF_NAMES: &[&str] = &[
-    "bundle",
-    "docker",
-    "gmake",
-    "go",
-    "gradle",
-    "helm",
-    "just",
-    "kubectl",
-    "make",
-    "mvn",
-    "npm",
-    "pnpm",
-    "podman",
-    "pytest",
-    "rake",
-    "terraform",
-    "tox",
-    "uv",
-    "yarn",
+    "gmake", "gradle", "just", "make", "mvn", "npm", "pnpm", "pytest", "rake", "tox", "yarn",
 ];
 
 /// Programs that run another one with the rest of their words, if their own words are assignments only.
@@ -212,7 +194,7 @@ pub(super) fn program_of(words: &[Word], typed: Typed) -> Option<Program<'_>> {
                 || text.is_some_and(|text| is_running_option(name, text))
         }),
         "test" | "[" | "[[" => true,
-        _ if typed == Typed::Plain && OF_NAMES.contains(&name) => true,
+        _ if typed == Typed::Plain && OF_NAMES.contains(&name) => !runs_programs(arguments),
         _ => PLAIN.contains(&name) || WRITERS.contains(&name) || has_running_options(name),
     };
     if is_taker {
@@ -223,6 +205,15 @@ pub(super) fn program_of(words: &[Word], typed: Typed) -> Option<Program<'_>> {
         && !SCRIPTED.contains(&name)
         && !is_for_running(name);
     is_script.then_some(Program::OwnScript)
+}
+
+/// Whether a word among the arguments makes a program of [`OF_NAMES`] run a program or read a script.
+fn runs_programs(arguments: &[Word]) -> bool {
+    arguments.iter().any(|word| {
+        word.text().is_none_or(|text| {
+            matches!(text, "dlx" | "exec" | "x") || text.starts_with('-') && text != "--"
+        })
+    })
 }
 
 /// Whether a program takes any word as data that may stand among its arguments, options included.

@@ -11,6 +11,7 @@ fn only_known_places_take_a_word_as_data() {
         "cat < MARK > out-MARK",
         "cat <<< MARK 2>&1",
         "[ \"x\" = MARK ] && echo yes",
+        "[[ MARK == *.rs ]] && cargo check",
         "[ ! -f MARK ] || cat MARK",
         "test -n MARK && gh issue view MARK",
         "n=3; head -n \"$n\" MARK",
@@ -109,6 +110,10 @@ fn only_known_places_take_a_word_as_data() {
         "echo \"${x:-'}\" MARK \"'\"",
         "echo $[MARK]",
         "npm test -- MARK",
+        "a[$(echo MARK)]=1",
+        "x=$(echo MARK); a[$x]=1",
+        "x=$(echo MARK); ((x > 1))",
+        "x=$(echo MARK); [[ $x -gt 1 ]]",
         "python3 MARK",
         "sh MARK",
         "tree -o MARK",
@@ -129,6 +134,9 @@ fn plain_words_may_name_targets_and_nothing_that_runs() {
     }
     for line in [
         "MARK",
+        "npm exec MARK",
+        "make -f MARK",
+        "docker exec c MARK",
         "eval MARK",
         "sh -c MARK",
         "sh MARK",
