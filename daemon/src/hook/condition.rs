@@ -55,13 +55,12 @@ pub(super) fn condition_holds(
     let Some(pattern) = condition.pattern.as_deref().filter(|_| is_tool) else {
         return is_tool;
     };
-    if tool == "apply_patch" && is_guard {
+    if tool == "apply_patch" {
         // A text that is no patch is refused by the tool; a client's tool may read it otherwise.
-        let files = arguments.and_then(patched_files);
-        return files.is_none_or(|files| {
-            let mut files = files.iter();
-            files.any(|file| fits_path(pattern, file, cwd))
-        });
+        let Some(files) = arguments.and_then(patched_files) else {
+            return is_guard;
+        };
+        return files.iter().any(|file| fits_path(pattern, file, cwd));
     }
     let named: Vec<&str> = MAIN_ARGUMENTS
         .iter()
