@@ -294,7 +294,7 @@ mod tests {
                 "apply_patch",
                 json!({"patch": "--- a/x\n+++ .env\t2026\n@@ -1 +1 @@\n-a\n+b", "path": "a"}),
                 true,
-                false,
+                true,
             ),
             (
                 "Edit(*.env)",

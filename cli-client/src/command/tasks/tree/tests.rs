@@ -85,7 +85,7 @@ fn shells_of_agents_are_named_with_their_agents() {
     let inner = agent("a.b", "running", json!({}), json!([shell("1", "make")]));
     let outer = agent("a", "running", json!({}), json!([shell("1", "ls"), inner]));
     let shown = texts(json!([outer, shell("1", "cat"), shell("x:1", "top")]), 200);
-    let width = shown[0].find("TYPE").unwrap();
+    let width = shown.first().unwrap().find("TYPE").unwrap();
     let column = |line: &String| line.chars().take(width).collect::<String>();
     let ids = shown.iter().skip(1).map(column);
     let ids: Vec<String> = ids.map(|id| id.trim_end().to_owned()).collect();
