@@ -136,7 +136,9 @@ impl Price {
 
     /// Returns the cost of a call. Its input includes what was read from and written to a cache.
     pub fn cost(&self, usage: &Usage) -> u64 {
-        let cached = usage.cache_read_tokens + usage.cache_write_tokens;
+        let cached = usage
+            .cache_read_tokens
+            .saturating_add(usage.cache_write_tokens);
         let fresh = usage.input_tokens.saturating_sub(cached);
         nano(
             number(fresh) * self.input
