@@ -348,3 +348,27 @@ fn a_slow_reader_gets_everything() {
     assert!(read >= 199_999, "{read}");
     model.finish();
 }
+
+#[test]
+fn a_budget_that_an_agent_uses_up_in_the_background_ends_with_4() {
+    for flags in [&["-p", "go"][..], &["--autopilot", "-p", "go"]] {
+        let home = Home::new();
+        let model = Model::answering(|request| {
+            if request.first_user_text().contains("do a part") {
+                let id = format!("c{}", request.messages().len());
+                let look = call(&id, "glob", json!({"pattern": "*"}));
+                return Turn::any().calls([look]).uses(30_000, 100);
+            }
+            let agent = json!({"description": "a part", "prompt": "do a part", "name": "p", "mode": "background"});
+            match request.messages().len() {
+                2 => Turn::any().calls([call("t", "task", agent)]),
+                _ => Turn::any().says("it works"),
+            }
+        });
+        let budget = ["--yolo", "--budget-tokens", "60000"];
+        let said = model.run(&home, &[&budget[..], flags].concat());
+        assert_eq!(said.code, 4, "{flags:?}: {said:?}");
+        assert!(said.err.contains("of the 60000 tokens"), "{said:?}");
+        model.finish();
+    }
+}

@@ -2,7 +2,7 @@
 
 pub(crate) mod queue;
 mod rewind;
-mod runs;
+pub(crate) mod runs;
 mod skills;
 mod turn;
 
