@@ -9,6 +9,7 @@
 //! not counted.
 
 use loopd_proto::event::budget::AgentSpent;
+use loopd_proto::event::fact::UsageRecorded;
 use loopd_proto::event::session::TokenMetrics;
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::session::{LimitKind, SessionLimits};
@@ -87,6 +88,17 @@ impl From<&AgentSpent> for Spend {
             tokens: spent.tokens,
             nano_usd: spent.nano_usd,
             nano_credits: spent.nano_credits,
+        }
+    }
+}
+
+impl From<&UsageRecorded> for Spend {
+    fn from(used: &UsageRecorded) -> Self {
+        Self {
+            turns: 1,
+            tokens: tokens_of(&used.tokens),
+            nano_usd: used.nano_usd,
+            nano_credits: used.nano_credits,
         }
     }
 }
@@ -268,6 +280,16 @@ pub fn nearly_reached(limits: &SessionLimits, before: Spend, after: Spend) -> Ve
         before.used < mark && after.used >= mark && after.used < after.limit
     };
     pairs.filter(crossed).map(|(_, after)| after).collect()
+}
+
+/// Returns the limits of which little was used before and nothing is left after: no warning came between.
+pub fn jumped_over(limits: &SessionLimits, before: Spend, after: Spend) -> Vec<LimitReached> {
+    let pairs = used(limits, before).into_iter().zip(used(limits, after));
+    let pairs = pairs.filter_map(|(before, after)| Some((before?, after?)));
+    let jumped = |(before, after): &(LimitReached, LimitReached)| {
+        before.used < after.limit * WARN_AT && after.used >= after.limit
+    };
+    pairs.filter(jumped).map(|(_, after)| after).collect()
 }
 
 /// Decides whether a call may start beside the others of its tree.

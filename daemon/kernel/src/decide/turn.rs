@@ -386,6 +386,9 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         estimated: replied.reported.is_some(),
         purpose: None,
     };
+    if calls.is_empty() && state.steering.is_empty() {
+        limits::warn_at_end(state, &mut decision, &recorded, env);
+    }
     limits::record(state, &mut decision, recorded, env);
     decision.store(Durable::AssistantMessage(AssistantMessage {
         message_id: replied.message,
