@@ -33,7 +33,12 @@ impl Actor {
             let keys: Vec<String> = keys.collect();
             launch.secret_values().into_iter().chain(keys)
         };
-        values.extend(self.clients.launch().into_iter().flat_map(|it| of_launch(it)));
+        values.extend(
+            self.clients
+                .launch()
+                .into_iter()
+                .flat_map(|it| of_launch(it)),
+        );
         let mut launch = self.clients.launch();
         for attachment in self.clients.attachments() {
             // Most clients share one launch, whose values are there already.
