@@ -140,6 +140,35 @@ async fn the_keys_of_the_session_are_masked_without_being_named() {
 }
 
 #[tokio::test]
+async fn a_key_that_the_configuration_names_is_masked_whatever_its_variable_is_called() {
+    let script = Script::play([
+        Turn::user("show").calls([call(
+            "c",
+            "bash",
+            json!({"command": "cat keys.txt; echo; echo \"<$MKEY>\""}),
+        )]),
+        Turn::results(["[redacted]\n<>"]).says("ok"),
+    ])
+    .await;
+    let url = script.url().to_owned();
+    let daemon = Daemon::builder()
+        .script(script)
+        .env("MKEY", "kkkk-kkkk")
+        .config(&format!(
+            "[provider.m]\ntype = \"openai\"\nbase_url = \"{url}/v1\"\napi_key_env = \"MKEY\"\n"
+        ))
+        .yolo()
+        .start()
+        .await;
+    std::fs::write(daemon.file("keys.txt"), "kkkk-kkkk").unwrap();
+    let mut session = daemon.client().create(json!({"model": "m/scripted"})).await;
+    session.ask("show").await;
+    let said = all_that_was_said(&daemon, &session).await;
+    assert!(!said.contains("kkkk"), "{said}");
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn another_launchs_values_are_not_masked() {
     let daemon = playing([
         Turn::user("show").calls([call(

@@ -122,6 +122,29 @@ async fn an_abort_ends_the_waits_and_says_so() {
 }
 
 #[tokio::test]
+async fn an_aborted_message_does_not_wait_for_that_of_another_client() {
+    let (gate, others) = (Gate::new(), Gate::new());
+    let daemon = Daemon::playing([
+        Turn::user("one").says("1").held_by(&gate),
+        Turn::user("two").says("2").held_by(&others),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    let one = start(&session, "one");
+    gate.reached().await;
+    let other = daemon.client().resume(&session.id, json!({})).await;
+    other.send("two").await;
+    session.call("session.abort", json!({})).await;
+    let one = one.await.unwrap();
+    assert_eq!(one["aborted"], true, "{one}");
+    others.reached().await;
+    gate.open();
+    others.open();
+    session.next("session.idle").await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn an_answered_message_stays_answered_when_the_next_one_is_aborted() {
     let gate = Gate::new();
     let daemon = Daemon::playing([

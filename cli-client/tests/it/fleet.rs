@@ -1,10 +1,11 @@
 //! `loop "/fleet …"`: the fleet is waited for, shown as it goes, and its end is the exit code.
 
+use loopd_sdk::{Client, Mode, SessionConfig};
 use loopd_tests::script::{Call, Recorded};
 use loopd_tests::{Gate, Turn, call};
 use serde_json::json;
 
-use crate::home::{Home, interrupt, read_until, stderr};
+use crate::home::{Home, RunOutput, interrupt, read_until, stderr};
 use crate::model::Model;
 
 fn sql(query: &str) -> Call {
@@ -144,5 +145,32 @@ fn a_fleet_makes_no_more_calls_than_the_run_may() {
     assert_eq!(said.code, 4, "{said:?}");
     assert!(said.err.contains("6 of the 6 model calls"), "{said:?}");
     assert_eq!(model.requests(), 6, "{said:?}");
+    model.finish();
+}
+
+#[test]
+fn a_fleet_that_plan_mode_stops_ends_with_5() {
+    let home = Home::new();
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = building(move |_, _| Turn::any().says("built").held_by(&held));
+    let child = model.start(&home, &["-p", "/fleet Build a house"]);
+    // The work is divided in two calls, and then a worker begins.
+    model.asked(3);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Client::connect(home.connect_options()).await.unwrap();
+        let id = home.last_session();
+        let session = client
+            .resume(id.as_str(), SessionConfig::new())
+            .await
+            .unwrap();
+        session.set_mode(Mode::Plan).await.unwrap();
+        client.close().await;
+    });
+    let said: RunOutput = child.wait_with_output().unwrap().into();
+    gate.open();
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("in plan mode"), "{said:?}");
     model.finish();
 }

@@ -348,3 +348,64 @@ fn a_slow_reader_gets_everything() {
     assert!(read >= 199_999, "{read}");
     model.finish();
 }
+
+#[test]
+fn a_budget_that_an_agent_uses_up_in_the_background_ends_with_4() {
+    for flags in [&["-p", "go"][..], &["--autopilot", "-p", "go"]] {
+        let home = Home::new();
+        let model = Model::answering(|request| {
+            if request.first_user_text().contains("do a part") {
+                let id = format!("c{}", request.messages().len());
+                let look = call(&id, "glob", json!({"pattern": "*"}));
+                return Turn::any().calls([look]).uses(30_000, 100);
+            }
+            let agent = json!({"description": "a part", "prompt": "do a part", "name": "p", "mode": "background"});
+            match request.messages().len() {
+                2 => Turn::any().calls([call("t", "task", agent)]),
+                _ => Turn::any().says("it works"),
+            }
+        });
+        let budget = ["--yolo", "--budget-tokens", "60000"];
+        let said = model.run(&home, &[&budget[..], flags].concat());
+        assert_eq!(said.code, 4, "{flags:?}: {said:?}");
+        assert!(said.err.contains("of the 60000 tokens"), "{said:?}");
+        model.finish();
+    }
+}
+
+#[test]
+fn ctrl_c_does_not_wait_for_the_message_of_another_client() {
+    let home = Home::new();
+    let (mine, others) = (Gate::new(), Gate::new());
+    let (held, held_too) = (mine.clone(), others.clone());
+    let model = Model::answering(move |request| {
+        let gate = if request.last_user_text().contains("of another") {
+            &held_too
+        } else {
+            &held
+        };
+        Turn::any().says("done").held_by(gate)
+    });
+    let child = model.start(&home, &["-p", "go"]);
+    model.asked(1);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let client = runtime.block_on(async {
+        let client = Client::connect(home.connect_options()).await.unwrap();
+        let id = home.last_session();
+        let session = client
+            .resume(id.as_str(), SessionConfig::new())
+            .await
+            .unwrap();
+        session.send("of another").await.unwrap();
+        (client, session)
+    });
+    interrupt(&child);
+    // The other message is still being answered then.
+    let said = with_output(child);
+    assert_eq!(said.code, 130, "{said:?}");
+    model.asked(2);
+    others.open();
+    mine.open();
+    drop(client);
+    model.finish();
+}

@@ -3,7 +3,7 @@
 mod clear;
 pub(crate) mod queue;
 mod rewind;
-mod runs;
+pub(crate) mod runs;
 mod skills;
 mod turn;
 mod usage;

@@ -9,6 +9,7 @@
 //! not counted.
 
 use loopd_proto::event::budget::AgentSpent;
+use loopd_proto::event::fact::UsageRecorded;
 use loopd_proto::event::session::TokenMetrics;
 use loopd_proto::event::task::WorkUsage;
 use loopd_proto::session::{LimitKind, SessionLimits};
@@ -93,6 +94,17 @@ impl From<&AgentSpent> for Spend {
     }
 }
 
+impl From<&UsageRecorded> for Spend {
+    fn from(used: &UsageRecorded) -> Self {
+        Self {
+            turns: 1,
+            tokens: tokens_of(&used.tokens),
+            nano_usd: used.nano_usd,
+            nano_credits: used.nano_credits,
+        }
+    }
+}
+
 /// Returns what the session and all its sub-agents have used, as far as its log says. A sub-agent
 /// that ran before the session had limits counts when it answers.
 pub fn spent(state: &State) -> Spend {
@@ -138,7 +150,9 @@ impl Price {
 
     /// Returns the cost of a call. Its input includes what was read from and written to a cache.
     pub fn cost(&self, usage: &Usage) -> u64 {
-        let cached = usage.cache_read_tokens + usage.cache_write_tokens;
+        let cached = usage
+            .cache_read_tokens
+            .saturating_add(usage.cache_write_tokens);
         let fresh = usage.input_tokens.saturating_sub(cached);
         nano(
             number(fresh) * self.input
@@ -275,13 +289,25 @@ pub fn nearly_reached(limits: &SessionLimits, before: Spend, after: Spend) -> Ve
 pub fn far_exceeded(limits: &SessionLimits, before: Spend, after: Spend) -> Vec<LimitReached> {
     let pairs = used(limits, before).into_iter().zip(used(limits, after));
     let pairs = pairs.filter_map(|(before, after)| Some((before?, after?)));
-    let crossed = |(before, after): &(LimitReached, LimitReached)| {
-        let mark = after.limit * FAR;
-        before.used < mark && after.used >= mark
-    };
-    let reserved = |kind| matches!(kind, LimitKind::Tokens | LimitKind::Cost);
-    let pairs = pairs.filter(|(_, after)| reserved(after.kind));
+    let crossed = |(before, after): &(LimitReached, LimitReached)| !is_far(before) && is_far(after);
     pairs.filter(crossed).map(|(_, after)| after).collect()
+}
+
+/// Returns the limits of which little was used before and nothing is left after: no warning came between,
+/// and none comes of [`far_exceeded`].
+pub fn jumped_over(limits: &SessionLimits, before: Spend, after: Spend) -> Vec<LimitReached> {
+    let pairs = used(limits, before).into_iter().zip(used(limits, after));
+    let pairs = pairs.filter_map(|(before, after)| Some((before?, after?)));
+    let jumped = |(before, after): &(LimitReached, LimitReached)| {
+        before.used < after.limit * WARN_AT && after.used >= after.limit && !is_far(after)
+    };
+    pairs.filter(jumped).map(|(_, after)| after).collect()
+}
+
+/// Whether a limit of what calls reserve is passed by far.
+fn is_far(reached: &LimitReached) -> bool {
+    matches!(reached.kind, LimitKind::Tokens | LimitKind::Cost)
+        && reached.used >= reached.limit * FAR
 }
 
 /// Decides whether a call may start beside the others of its tree.

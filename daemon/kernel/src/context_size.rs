@@ -181,9 +181,10 @@ impl Calibration {
 /// Whether a report can be about the request that was counted. Some servers report nothing or only
 /// what their cache does not have; and not every model is given its tools.
 fn is_plausible(reported: u64, counted: CountedTokens) -> bool {
-    let least = counted.system + counted.conversation;
-    let most = least + counted.tools;
-    reported * 10 >= least * 4 && reported <= most * 4 + 1_000
+    let least = counted.system.saturating_add(counted.conversation);
+    let most = least.saturating_add(counted.tools);
+    let bound = most.saturating_mul(4).saturating_add(1_000);
+    reported.saturating_mul(10) >= least.saturating_mul(4) && reported <= bound
 }
 
 impl State {

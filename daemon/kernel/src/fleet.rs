@@ -11,6 +11,7 @@ use loopd_proto::event::fleet::{
 use loopd_proto::event::task::TaskOutcome;
 use loopd_proto::event::todo::{Todo, TodoList, TodoPriority, TodoStatus};
 use loopd_proto::id::{MessageId, TaskId};
+use loopd_proto::session::Mode;
 
 use crate::state::{MessageEnd, Run, State};
 use crate::tasks::{Task, TaskStatus};
@@ -135,6 +136,17 @@ impl Fleet {
             .count()
     }
 
+    /// Returns the todo list if the fleet stops now: what its workers are at waits again.
+    pub(super) fn list_after_stop(&self, list: &TodoList) -> TodoList {
+        let mut list = list.clone();
+        for todo in &mut list.todos {
+            if self.members.contains_key(&todo.id) && todo.status == TodoStatus::InProgress {
+                todo.status = TodoStatus::Pending;
+            }
+        }
+        list
+    }
+
     /// Returns how the fleet ended.
     pub(super) fn result(&self, end: FleetEnd, list: &TodoList) -> FleetProgress {
         FleetProgress {
@@ -171,9 +183,19 @@ enum PlanningRun {
     Failed,
 }
 
-/// Returns the next step of the session's fleet; `None` if there is nothing to do now.
+/// Returns the next step of the session's fleet; `None` if there is nothing to do now. Plan mode ends a
+/// fleet: its workers may change nothing any more, so that what they answer says nothing about their todos.
 pub fn next_step(state: &State) -> Option<FleetStep> {
     let fleet = state.fleet.as_ref().filter(|fleet| !fleet.paused)?;
+    if state.mode == Mode::Plan {
+        return Some(FleetStep {
+            settled: Vec::new(),
+            go_on: Vec::new(),
+            start: Vec::new(),
+            list: fleet.list_after_stop(&state.todos.list),
+            ends: Some(FleetEnd::Stopped),
+        });
+    }
     let mut step = FleetStep {
         settled: Vec::new(),
         go_on: Vec::new(),

@@ -36,8 +36,8 @@ pub use agent::{
 pub(crate) use agent::{agent_lost, command_ended};
 pub use autopilot::NO_TASK_TO_COMPLETE;
 pub(crate) use autopilot::{
-    AUTOPILOT_WITHOUT_TOOL, COMPLETED_BY_SUBAGENT, GO_ON, OTHER_CALL_FAILED, STOPPED_BY_LIMIT,
-    completed_in_vain, continued_in_vain, continued_too_often,
+    AUTOPILOT_WITHOUT_TOOL, COMPLETED_BY_SUBAGENT, FLEET_AT_WORK, GO_ON, OTHER_CALL_FAILED,
+    STOPPED_BY_LIMIT, completed_in_vain, continued_in_vain, continued_too_often,
 };
 pub(crate) use notice::task_rested;
 #[cfg(test)]

@@ -83,6 +83,14 @@ pub enum TodoProblem {
         "a fleet carries out the todo {0:?}: no other worker changes what it depends on; leave its dependencies as they are"
     )]
     OrderOfFleet(String),
+    #[error(
+        "a fleet carries out the todo {0:?}: no other worker rewrites it; leave its title, description and priority as they are"
+    )]
+    TextOfFleet(String),
+    #[error(
+        "a fleet carries out the todos, and no worker has carried out {0:?}: add it as pending, so that one does"
+    )]
+    AddedAsOver(String),
     #[error("the todo {0:?} depends on itself")]
     DependsOnItself(String),
 }

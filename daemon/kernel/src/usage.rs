@@ -3,6 +3,7 @@
 //! Limits of tokens and money hold with every provider, so a call whose usage is not known counts with
 //! an estimate: a token for every four bytes that were sent or received. Under a limit, a report of fewer
 //! tokens than the texts can have counts with the fewest that they can have: a token for every sixteen bytes.
+//! A report of more tokens than any model can read counts as none.
 
 use super::model::{AssistantTurn, ModelMessage, Part, Usage};
 
@@ -11,6 +12,9 @@ pub(crate) const ESTIMATED: &str = "usage_estimated";
 
 /// The most bytes that a token of a text has on average, for any model. Usual texts have about four.
 const MOST_BYTES: u64 = 16;
+
+/// The most tokens of one kind that a call can have. A report of more is none.
+const MOST_TOKENS: u64 = 1_000_000_000;
 
 /// What a call sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,7 +75,7 @@ pub fn counted(
     answer: &AssistantTurn,
     lost: LostAttempts,
 ) -> Option<Usage> {
-    let mut usage = reported;
+    let mut usage = possible(reported);
     let cached = usage
         .cache_read_tokens
         .saturating_add(usage.cache_write_tokens);
@@ -91,6 +95,19 @@ pub fn counted(
     usage.input_tokens = usage.input_tokens.saturating_add(lost.input_tokens);
     usage.output_tokens = usage.output_tokens.saturating_add(lost.output_tokens);
     (usage != reported).then_some(usage)
+}
+
+/// Returns what was reported without the numbers that no call can have.
+fn possible(reported: Usage) -> Usage {
+    let believed = |tokens: u64| if tokens > MOST_TOKENS { 0 } else { tokens };
+    Usage {
+        input_tokens: believed(reported.input_tokens),
+        output_tokens: believed(reported.output_tokens),
+        cache_read_tokens: believed(reported.cache_read_tokens),
+        cache_write_tokens: believed(reported.cache_write_tokens),
+        reasoning_tokens: believed(reported.reasoning_tokens),
+        ..reported
+    }
 }
 
 /// Counts the bytes of the texts of a message. How many tokens images and documents have, each model
@@ -152,6 +169,11 @@ mod tests {
             (used(10, 0, 0), "123456789", Some(used(10, 3, 0))),
             (used(10, 2, 11), "12345678", Some(used(500, 2, 0))),
             (used(900, 2, 901), "12345678", Some(used(900, 2, 0))),
+            (used(1_000_000_000, 2, 0), "12345678", None),
+            (used(1_000_000_001, 2, 0), "12345678", Some(used(500, 2, 0))),
+            (used(1 << 62, 2, 0), "12345678", Some(used(500, 2, 0))),
+            (used(10, u64::MAX, 0), "12345678", Some(used(10, 2, 0))),
+            (used(10, 2, u64::MAX), "12345678", Some(used(10, 2, 0))),
         ] {
             assert_eq!(
                 counted(reported, sent, &said(text), none),

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::actor::Actor;
+use crate::launch::Launch;
 use crate::redaction::Redaction;
 use loopd_kernel::command::{CallNeed, CallOutcome, Command};
 use loopd_model::secret::Secret;
@@ -25,16 +26,24 @@ impl Actor {
     /// Returns a search for all secrets that this session and its launches hold now.
     pub(super) fn redaction(&self) -> Redaction {
         let mut values: Vec<String> = Vec::new();
-        if let Some(launch) = self.clients.launch() {
-            values.extend(launch.secret_values());
+        let of_launch = |launch: &Launch| {
+            // The keys that the configuration file names may have any names.
             let variables = self.services.config.key_variables();
-            values.extend(variables.filter_map(|name| launch.variable(name).map(str::to_owned)));
-        }
+            let keys = variables.filter_map(|name| launch.variable(name).map(str::to_owned));
+            let keys: Vec<String> = keys.collect();
+            launch.secret_values().into_iter().chain(keys)
+        };
+        values.extend(
+            self.clients
+                .launch()
+                .into_iter()
+                .flat_map(|it| of_launch(it)),
+        );
         let mut launch = self.clients.launch();
         for attachment in self.clients.attachments() {
             // Most clients share one launch, whose values are there already.
             if !launch.is_some_and(|known| Arc::ptr_eq(known, &attachment.launch)) {
-                values.extend(attachment.launch.secret_values());
+                values.extend(of_launch(&attachment.launch));
                 launch = Some(&attachment.launch);
             }
             let token = attachment.api_token.as_ref().map(Secret::expose);

@@ -257,7 +257,13 @@ impl Wait {
             Until::Answer => news.loop_idle.clone().or(news.session_idle.clone()),
             Until::Task => news.stop_of(&self.message).or(news.session_idle.clone()),
         };
-        if over.is_none() && !news.late {
+        // The session goes on with the message of somebody else, which is nothing to wait for.
+        let goes_on_with_others = ran.aborted && news.ended && state.is_busy();
+        let over = over.or_else(|| {
+            let idle = news.loop_idle.clone();
+            idle.filter(|_| goes_on_with_others)
+        });
+        if over.is_none() && !news.late && !goes_on_with_others {
             self.ran = Some(ran);
             return Some(self);
         }

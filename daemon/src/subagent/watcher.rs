@@ -138,8 +138,10 @@ impl Watcher {
                 self.step(at, short(&failure.message), None);
             }
             Durable::UsageRecorded(usage) => {
-                let tokens = usage.tokens.input_tokens + usage.tokens.output_tokens;
-                self.progress_mut().tokens += tokens;
+                let used = usage.tokens;
+                let tokens = used.input_tokens.saturating_add(used.output_tokens);
+                let mut progress = self.progress_mut();
+                progress.tokens = progress.tokens.saturating_add(tokens);
             }
             _ => {}
         }

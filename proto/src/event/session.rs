@@ -104,19 +104,25 @@ pub struct ModelMetrics {
 impl ModelMetrics {
     /// Adds the metrics of other calls.
     pub fn add(&mut self, other: &Self) {
-        self.requests.count += other.requests.count;
+        let count = &mut self.requests.count;
+        *count = count.saturating_add(other.requests.count);
         self.requests.cost += other.requests.cost;
         self.usage.add(&other.usage);
     }
 }
 
 impl TokenMetrics {
+    /// Adds the tokens of other calls. Providers report them, so no sum may overflow.
     pub fn add(&mut self, other: &Self) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
+        for (sum, more) in [
+            (&mut self.input_tokens, other.input_tokens),
+            (&mut self.output_tokens, other.output_tokens),
+            (&mut self.cache_read_tokens, other.cache_read_tokens),
+            (&mut self.cache_write_tokens, other.cache_write_tokens),
+            (&mut self.reasoning_tokens, other.reasoning_tokens),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
     }
 }
 

@@ -150,8 +150,8 @@ impl WorkUsage {
     /// Returns the input and output tokens of all models.
     pub fn tokens(&self) -> u64 {
         let used = self.models.values().map(|model| &model.usage);
-        used.map(|usage| usage.input_tokens + usage.output_tokens)
-            .sum()
+        let used = used.flat_map(|usage| [usage.input_tokens, usage.output_tokens]);
+        used.fold(0, u64::saturating_add)
     }
 
     /// Adds the usage of other work.

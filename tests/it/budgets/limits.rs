@@ -339,3 +339,18 @@ async fn a_model_of_the_chain_without_a_price_is_not_called_either() {
     session.next("session.idle").await;
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_last_call_that_uses_up_a_limit_at_once_is_told() {
+    let daemon = Daemon::playing([Turn::user("go").says("done").uses(6_000, 300)]).await;
+    let limits = json!({"maxTokens": 5_000});
+    let mut session = daemon
+        .client()
+        .create(json!({"sessionLimits": limits}))
+        .await;
+    session.ask("go").await;
+    let told = warnings(&session, "session_limits");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("6300 of the 5000 tokens"), "{told:?}");
+    daemon.finish().await;
+}

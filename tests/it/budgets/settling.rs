@@ -62,6 +62,8 @@ async fn a_call_whose_usage_cannot_be_counts_with_an_estimate() {
         json!({"prompt_tokens": "9", "completion_tokens": "3"}),
         json!({"prompt_tokens": -9, "completion_tokens": -3}),
         json!({"prompt_tokens": 0, "completion_tokens": 0}),
+        json!({"prompt_tokens": 1_u64 << 62, "completion_tokens": 0}),
+        json!({"prompt_tokens": u64::MAX, "completion_tokens": u64::MAX}),
         json!({"prompt_tokens": 9, "completion_tokens": 0,
             "prompt_tokens_details": {"cached_tokens": 10}}),
     ] {

@@ -189,3 +189,38 @@ async fn the_limits_of_a_tree_survive_a_restart_and_count_its_agents() {
     assert_eq!(spent.count(), 0, "it is our own event");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_limit_that_an_agent_reaches_in_the_background_fails_the_message_it_works_for() {
+    let script = Script::answering(|request| {
+        if request.first_user_text().contains("do part-") {
+            let id = format!("c{}", request.messages().len());
+            return Turn::any()
+                .calls([call(&id, "glob", json!({"pattern": "*"}))])
+                .uses(30_000, 100);
+        }
+        match request.messages().len() {
+            2 => Turn::any().calls([agent(1, "background")]),
+            _ => Turn::any().says("it works"),
+        }
+    })
+    .await;
+    let daemon = Daemon::builder().script(script).yolo().start().await;
+    let limits = json!({"maxTokens": 60_000});
+    let mut session = daemon
+        .client()
+        .create(json!({"sessionLimits": limits}))
+        .await;
+    let message = session.send("begin").await;
+    let error = session
+        .next_where("the limit", |event| {
+            event["type"] == "session.error" && event["agentId"].is_null()
+        })
+        .await;
+    assert_eq!(error["data"]["errorCode"], "session_limits_tokens");
+    assert_eq!(error["data"]["originatingMessageId"], message, "{error}");
+    session.next("session.idle").await;
+    // The model reads with the next message what has become of its agent.
+    assert_eq!(session.count("system.notification"), 1);
+    daemon.finish().await;
+}

@@ -223,3 +223,28 @@ async fn a_file_that_is_used_is_not_given_as_the_reason() {
     }
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_command_whose_file_is_not_used_is_not_queued() {
+    let daemon = Daemon::playing([loopd_tests::Turn::user("after it").says("fine")]).await;
+    command(
+        &daemon,
+        "broken",
+        "---\ndisallowed-tools: Bash\n---\nDo it.",
+    );
+    let mut session = session(&daemon).await;
+    let invoked = session.refused(INVOKE, json!({"name": "broken"})).await;
+    let queued = session
+        .refused(
+            "session.commands.enqueue",
+            json!({"command": "/broken now"}),
+        )
+        .await;
+    for refused in [invoked, queued] {
+        let why = &refused.message;
+        assert!(why.contains("its file is not used"), "{why}");
+        assert!(why.contains("broken.md, line 2"), "{why}");
+    }
+    session.ask("after it").await;
+    daemon.finish().await;
+}

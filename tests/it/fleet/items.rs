@@ -266,3 +266,103 @@ async fn a_todo_that_waits_for_one_that_is_not_there_is_blocked_and_told() {
     assert!(error.message.contains("plan mode"), "{error}");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn a_worker_does_not_rewrite_the_work_of_others_or_add_work_as_done() {
+    let daemon = carrying_out(TWO, |todo, request| {
+        match (todo, request.last_results().as_slice()) {
+            ("a", []) => Turn::any().calls([
+                call(
+                    "x",
+                    "sql",
+                    json!({"query": "UPDATE todos SET title = 'do something else' WHERE id = 'b'"}),
+                ),
+                call(
+                    "y",
+                    "sql",
+                    json!({"query": "UPDATE todos SET description = 'quite different' WHERE id = 'b'"}),
+                ),
+                call(
+                    "z",
+                    "sql",
+                    json!({"query": "INSERT INTO todos (id, title, status) VALUES ('c', 'do c', 'done')"}),
+                ),
+                call(
+                    "own",
+                    "sql",
+                    json!({"query": "UPDATE todos SET description = 'as it turned out' WHERE id = 'a'"}),
+                ),
+            ]),
+            ("a", [title, text, added, own]) => {
+                assert!(title.contains("no other worker rewrites it"), "{title}");
+                assert!(text.contains("no other worker rewrites it"), "{text}");
+                assert!(added.contains("add it as pending"), "{added}");
+                assert!(!own.contains("Nothing was changed"), "{own}");
+                Turn::any().says("built a")
+            }
+            (todo, _) => {
+                let prompt = request.first_user_text();
+                assert!(prompt.contains("title: do b\n"), "{todo}: {prompt}");
+                assert!(!prompt.contains("quite different"), "{prompt}");
+                Turn::any().says("built b")
+            }
+        }
+    })
+    .await;
+    let (_, end) = carried_out(&daemon).await;
+    assert_eq!(
+        (&end["done"], &end["total"]),
+        (&json!(2), &json!(2)),
+        "{end}"
+    );
+    daemon.finish().await;
+}
+
+#[tokio::test]
+async fn plan_mode_stops_a_fleet_and_its_todos_wait_again() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let daemon = carrying_out(TWO, move |todo, _| {
+        Turn::any().says(&format!("built {todo}")).held_by(&held)
+    })
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("begin").await;
+    session.call("session.fleet.start", json!({})).await;
+    gate.reached().await;
+    session
+        .call("session.mode.set", json!({"mode": "plan"}))
+        .await;
+    let end = ended(&mut session).await;
+    gate.open();
+    session.next("session.idle").await;
+    assert_eq!(
+        (&end["ended"], &end["done"], &end["waiting"]),
+        (&json!("stopped"), &json!(0), &json!(2)),
+        "{end}"
+    );
+    let statuses = statuses(&session).await;
+    assert_eq!((&*statuses["a"], &*statuses["b"]), ("pending", "pending"));
+    let warnings: Vec<Value> = session
+        .events()
+        .into_iter()
+        .filter(|event| event["type"] == "session.warning")
+        .map(|event| event["data"]["warningType"].clone())
+        .collect();
+    assert!(warnings.contains(&json!("fleet_stopped")), "{warnings:?}");
+    let requests = daemon.script().requests();
+    let workers: Vec<String> = requests.iter().filter_map(todo_of).collect();
+    assert_eq!(workers, ["a"], "no worker began in plan mode");
+    // Outside plan mode the work is taken up again.
+    session
+        .call("session.mode.set", json!({"mode": "interactive"}))
+        .await;
+    session.call("session.fleet.start", json!({})).await;
+    let end = ended(&mut session).await;
+    assert_eq!(
+        (&end["ended"], &end["done"]),
+        (&json!("finished"), &json!(2))
+    );
+    session.next("session.idle").await;
+    daemon.finish().await;
+}

@@ -191,3 +191,46 @@ async fn a_choice_that_has_become_impossible_is_told_and_plan_mode_stays() {
     assert_eq!(session.call("session.mode.get", json!({})).await, "plan");
     daemon.finish().await;
 }
+
+#[tokio::test]
+async fn the_task_is_not_complete_before_the_fleet_has_ended() {
+    let complete = || call("c", "task_complete", json!({"summary": "a house"}));
+    let daemon = daemon(move |request| {
+        let last = request.last_user_text();
+        let results = request.last_results().concat();
+        match todo_of(request) {
+            Some(todo) => Turn::any().says(&format!("built {todo}")),
+            None if results.contains("call task_complete after that") => {
+                Turn::any().says("the workers begin")
+            }
+            None if results.contains("a fleet carries the plan out") => {
+                Turn::any().calls([complete()])
+            }
+            None if !results.is_empty() => Turn::any().calls([exit(json!({}))]),
+            None if last.contains("<fleet_ended>") => Turn::any().calls([complete()]),
+            None => Turn::any().calls([sql(WALLS)]),
+        }
+    })
+    .await;
+    let mut session = planning(&daemon).await;
+    session.send("Build a house").await;
+    let asked = session.client().request("exitPlanMode.request").await;
+    asked.answer(json!({"approved": true, "selectedAction": "autopilot_fleet"}));
+    session.next("session.idle").await;
+    let events = session.events();
+    let of = |kind: &str| -> Vec<usize> {
+        let all = events.iter().enumerate();
+        let of_kind = all.filter(|(_, event)| event["type"] == kind);
+        of_kind.map(|(at, _)| at).collect()
+    };
+    let ended = events
+        .iter()
+        .position(|event| !event["data"]["ended"].is_null())
+        .unwrap();
+    for kind in ["session.task_complete", "session.autopilot_stopped"] {
+        let told = of(kind);
+        assert_eq!(told.len(), 1, "{kind}: {told:?}");
+        assert!(told[0] > ended, "{kind} comes after the workers");
+    }
+    daemon.finish().await;
+}

@@ -141,7 +141,13 @@ pub(crate) async fn command_outcome(
         return Ok(Outcome::Failed);
     }
     Ok(match fleet.last {
-        Some(last) if last.ended == Some(FleetEnd::Stopped) => Outcome::Failed,
+        Some(last) if last.ended == Some(FleetEnd::Stopped) => {
+            match session.autopilot().await?.mode {
+                // A warning of the session has said that plan mode has stopped it.
+                Mode::Plan => Outcome::Blocked,
+                Mode::Interactive | Mode::Autopilot => Outcome::Failed,
+            }
+        }
         // Todos are left that nobody could do.
         Some(last) if last.blocked + last.waiting > 0 => Outcome::Blocked,
         Some(_) | None => Outcome::Done,

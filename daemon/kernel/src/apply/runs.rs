@@ -135,7 +135,7 @@ pub(super) fn current(state: &mut State) -> Option<&mut Run> {
 
 /// Links a run that a notification started to the message whose work it continues. With several
 /// such messages the run has no origin.
-pub(super) fn told(state: &mut State, task: &TaskId) {
+pub(crate) fn told(state: &mut State, task: &TaskId) {
     let origin = state.tasks.get(task.as_str());
     let Some(origin) = origin.and_then(|task| task.origin.clone()) else {
         return;

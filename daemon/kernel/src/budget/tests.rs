@@ -256,11 +256,11 @@ fn no_order_of_calls_exceeds_a_limit_by_more_than_the_last_reservation() {
 
 #[test]
 fn people_are_warned_once_when_most_is_used() {
+    let limits = SessionLimits {
+        max_turns: Some(10),
+        ..tokens(1_000)
+    };
     let kinds = |before, after| -> Vec<LimitKind> {
-        let limits = SessionLimits {
-            max_turns: Some(10),
-            ..tokens(1_000)
-        };
         let near = nearly_reached(&limits, before, after);
         near.into_iter().map(|it| it.kind).collect()
     };
@@ -277,6 +277,13 @@ fn people_are_warned_once_when_most_is_used() {
         [LimitKind::Tokens, LimitKind::Turns]
     );
     assert_eq!(kinds(at(700, 1), at(1_000, 2)), [], "an error says it then");
+    let jumped = |before, after| {
+        let over = jumped_over(&limits, before, after);
+        over.len()
+    };
+    assert_eq!(jumped(at(700, 1), at(1_000, 2)), 1);
+    assert_eq!(jumped(at(700, 1), at(999, 2)), 0);
+    assert_eq!(jumped(at(800, 1), at(1_000, 2)), 0, "a warning came before");
 }
 
 #[test]

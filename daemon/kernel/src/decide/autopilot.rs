@@ -212,6 +212,9 @@ pub(super) fn checked(
         return outcome;
     }
     if Judgement::of(&Situation::of(state)).takes_completion {
+        if state.has_fleet_at_work() && word(call, "blocked").is_none() {
+            return CallOutcome::failure("failure", texts::FLEET_AT_WORK);
+        }
         let refused = research::not_complete(state).filter(|_| word(call, "blocked").is_none());
         return refused.unwrap_or(outcome);
     }

@@ -12,6 +12,7 @@ use loopd_proto::event::todo::{Todo, TodoList, TodoStatus};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::TaskId;
 use loopd_proto::run_scope::{CommandRun, RunScope};
+use loopd_proto::session::Mode;
 
 use super::{queue, tell_idle, todos};
 use crate::command::{
@@ -144,6 +145,15 @@ pub(super) fn advance(state: &State, env: &mut DecideEnv<'_>) -> Result<Decision
     if !env.attended {
         return Ok(decision);
     }
+    if state.mode == Mode::Plan {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: "fleet_stopped".to_owned(),
+            message: texts::STOPPED_BY_PLAN_MODE.to_owned(),
+            url: None,
+        }));
+        stop_workers(state, fleet, &mut decision);
+        return Ok(decision);
+    }
     let mut after = fleet.clone();
     for settled in &step.settled {
         after.settled(settled);
@@ -272,13 +282,17 @@ pub(super) fn stop(state: &State) -> Decision {
         return Decision::answering(Answer::Accepted(false));
     };
     let mut decision = Decision::answering(Answer::Accepted(true));
+    stop_workers(state, fleet, &mut decision);
+    decision
+}
+
+fn stop_workers(state: &State, fleet: &Fleet, decision: &mut Decision) {
     let workers: Vec<TaskId> = running(state, fleet).map(|task| task.id.clone()).collect();
-    close(state, fleet, &mut decision);
+    close(state, fleet, decision);
     if workers.is_empty() && !state.is_busy() && !state.tasks.has_agents_at_work() {
-        tell_idle(state, &mut decision, None);
+        tell_idle(state, decision, None);
     }
     decision.run(Effect::CancelWorkers(workers));
-    decision
 }
 
 /// Ends the fleet whose run has used up its time. The agents of the session are stopped by the caller.
@@ -291,12 +305,7 @@ pub(super) fn time_up(state: &State, decision: &mut Decision) {
 
 /// Ends a fleet before its todos are done. Those that are in progress wait again.
 fn close(state: &State, fleet: &Fleet, decision: &mut Decision) {
-    let mut list = state.todos.list.clone();
-    for todo in &mut list.todos {
-        if fleet.members.contains_key(&todo.id) && todo.status == TodoStatus::InProgress {
-            todo.status = TodoStatus::Pending;
-        }
-    }
+    let list = fleet.list_after_stop(&state.todos.list);
     if list != state.todos.list {
         todos::updated(decision, list.clone());
     }

@@ -126,16 +126,7 @@ pub(super) fn record(
     used: UsageRecorded,
     env: &DecideEnv<'_>,
 ) {
-    let more = Spend {
-        turns: 1,
-        tokens: used
-            .tokens
-            .input_tokens
-            .saturating_add(used.tokens.output_tokens),
-        nano_usd: used.nano_usd,
-        nano_credits: used.nano_credits,
-    };
-    warn(state, decision, more, env);
+    warn(state, decision, Spend::from(&used), env);
     if used.estimated {
         tell_estimated(state, decision, env);
     }
@@ -178,6 +169,29 @@ fn warn(state: &State, decision: &mut Decision, more: Spend, env: &DecideEnv<'_>
                 "The session has used {} it may use: a model call used much more than was left, although it was \
                  told the limit. No model is called until more is granted.",
                 amount(&past)
+            ),
+            url: None,
+        }));
+    }
+}
+
+/// Warns people when the last call of a run has used up a limit at once: no further call says it.
+pub(super) fn warn_at_end(
+    state: &State,
+    decision: &mut Decision,
+    used: &UsageRecorded,
+    env: &DecideEnv<'_>,
+) {
+    let Some(limits) = state.options.session_limits.filter(|_| env.top.is_none()) else {
+        return;
+    };
+    let before = budget::spent(state);
+    for over in budget::jumped_over(&limits, before, before.plus(Spend::from(used))) {
+        decision.store(Durable::SessionWarning(Warning {
+            warning_type: WARNING.to_owned(),
+            message: format!(
+                "The session has used {} it may use; no further model call begins until more is granted.",
+                amount(&over)
             ),
             url: None,
         }));

@@ -12,11 +12,12 @@ use loopd_proto::event::task::{
 };
 use loopd_proto::event::tool::{ToolComplete, ToolError, ToolStart};
 use loopd_proto::event::{Durable, Ephemeral};
-use loopd_proto::id::{TaskId, ToolCallId};
+use loopd_proto::id::{MessageId, TaskId, ToolCallId};
 use serde_json::Value;
 
 use super::abort::INTERRUPT_CODE;
 use super::{agents, autopilot, tell_idle};
+use crate::apply::runs;
 use crate::command::{
     Answer, CallOutcome, CallStatusReport, CompletionRef, DecideEnv, Decision, Effect,
     RecoveredOutcome, Refusal, Step, TaskAnswer, TaskEnd, TaskStart,
@@ -433,6 +434,15 @@ pub(super) fn begin(decision: &mut Decision) {
 /// Puts undelivered notifications into the conversation. Returns how many there were.
 pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
     deliver_these(state, state.tasks.undelivered(), decision)
+}
+
+/// Returns the message whose work a woken run goes on with once its notifications are delivered.
+pub(super) fn origin_of_undelivered(state: &State) -> Option<MessageId> {
+    let mut after = state.clone();
+    for task in state.tasks.undelivered() {
+        runs::told(&mut after, &task.id);
+    }
+    after.origin()
 }
 
 /// Puts the notifications of commands that the user stopped before the next message of the user.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use loopd_proto::event::session::Empty;
-use loopd_proto::event::todo::TodoList;
+use loopd_proto::event::todo::{Todo, TodoList};
 use loopd_proto::event::{Durable, Ephemeral};
 use loopd_proto::id::TaskId;
 
@@ -38,8 +38,9 @@ pub(super) fn store(
     Ok(replace(state, list))
 }
 
-/// Refuses that an agent ends or removes what others carry out. While a fleet is at work, a todo is ended
-/// by its worker, or by the agent and the person that the list belongs to.
+/// Refuses that an agent ends, removes or rewrites what others carry out, or adds a todo that nobody has to
+/// carry out any more. While a fleet is at work, a todo is ended by its worker, or by the agent and the person
+/// that the list belongs to.
 fn keep_items(before: &TodoList, own: Option<&str>, after: &TodoList) -> Result<(), TodoProblem> {
     let mut open = before.todos.iter().filter(|todo| !todo.status.is_over());
     let taken = open.find(|todo| match after.get(&todo.id) {
@@ -49,7 +50,23 @@ fn keep_items(before: &TodoList, own: Option<&str>, after: &TodoList) -> Result<
     if let Some(todo) = taken {
         return Err(TodoProblem::OfFleet(todo.id.clone()));
     }
+    for todo in &after.todos {
+        match before.get(&todo.id) {
+            None if todo.status.is_over() => {
+                return Err(TodoProblem::AddedAsOver(todo.id.clone()));
+            }
+            Some(was) if own != Some(todo.id.as_str()) && !has_same_text(was, todo) => {
+                return Err(TodoProblem::TextOfFleet(todo.id.clone()));
+            }
+            None | Some(_) => {}
+        }
+    }
     keep_order(before, own, after)
+}
+
+/// Whether a todo asks for the same work as before, with the same importance.
+fn has_same_text(was: &Todo, is: &Todo) -> bool {
+    (&was.content, &was.description, was.priority) == (&is.content, &is.description, is.priority)
 }
 
 /// Refuses that an agent changes what the todos of others wait for. A todo that is new has the dependencies

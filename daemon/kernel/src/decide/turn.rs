@@ -49,8 +49,7 @@ pub(super) fn prepared(state: &State, mut prepared: Prepared, env: &mut DecideEn
         deliver_as(&mut decision, preparing, |id| {
             prepared.text_of(id).filter(|_| seen).map(str::to_owned)
         });
-        fail(state, &mut decision, failure, env);
-        return decision;
+        return fail_unsent(state, decision, preparing, failure, env);
     }
     let is_blocked = !prepared.blocked.is_empty();
     for BlockedMessage { id, failure } in std::mem::take(&mut prepared.blocked) {
@@ -187,7 +186,24 @@ pub(super) fn prepare_failed(
     } else {
         deliver_unanswered(&mut decision, preparing, env);
     }
-    fail(state, &mut decision, failure, env);
+    fail_unsent(state, decision, preparing, failure, env)
+}
+
+/// Ends a run that cannot call the model even once. What notifications say is in the conversation then, and
+/// the failure is that of the message whose work they are about.
+fn fail_unsent(
+    state: &State,
+    mut decision: Decision,
+    preparing: &Preparing,
+    failure: ModelFailure,
+    env: &DecideEnv<'_>,
+) -> Decision {
+    let mut origin = state.origin();
+    if preparing.messages.is_empty() && preparing.run.woken {
+        origin = tasks::origin_of_undelivered(state);
+        tasks::deliver(state, &mut decision);
+    }
+    fail_for(state, &mut decision, failure, origin, env);
     decision
 }
 
@@ -272,6 +288,9 @@ pub(super) fn model_replied(state: &State, replied: ModelReplied, env: &DecideEn
         estimated: replied.reported.is_some(),
         purpose: None,
     };
+    if calls.is_empty() && state.steering.is_empty() {
+        limits::warn_at_end(state, &mut decision, &recorded, env);
+    }
     limits::record(state, &mut decision, recorded, env);
     let is_empty = calls.is_empty() && replied.reply.turn.text.trim().is_empty();
     decision.store(Durable::AssistantMessage(AssistantMessage {
@@ -412,8 +431,22 @@ pub(super) fn model_failed(
 }
 
 fn fail(state: &State, decision: &mut Decision, failure: ModelFailure, env: &DecideEnv<'_>) {
+    fail_for(state, decision, failure, state.origin(), env);
+}
+
+/// Ends the run of this message with a failure.
+fn fail_for(
+    state: &State,
+    decision: &mut Decision,
+    failure: ModelFailure,
+    origin: Option<MessageId>,
+    env: &DecideEnv<'_>,
+) {
     let limit = LimitKind::of_error(&failure.kind, failure.code.as_deref());
-    decision.store(Durable::SessionError(error(state, failure)));
+    decision.store(Durable::SessionError(Failure {
+        originating_message_id: origin,
+        ..error(state, failure)
+    }));
     if limit.is_some() {
         limits::end_limited(state, decision, env);
     } else {

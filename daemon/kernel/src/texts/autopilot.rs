@@ -12,6 +12,9 @@ pub const NO_TASK_TO_COMPLETE: &str = "There is no task to mark as complete: the
 /// The result of a call of `task_complete` by a sub-agent.
 pub(crate) const COMPLETED_BY_SUBAGENT: &str = "Only the main agent marks the task as complete. Put what you have done into your last message, which the agent that started you reads.";
 
+/// The result of a call of `task_complete` while the todos of a fleet are not done.
+pub(crate) const FLEET_AT_WORK: &str = "The task is not marked as complete: a fleet carries out its todos, and has not ended. End your turn now. You are told when the fleet has ended; call task_complete after that.";
+
 /// Why a call of `task_complete` does not count if another call of the same message failed. The model
 /// and clients read it.
 pub(crate) const OTHER_CALL_FAILED: &str = "The task is not marked as complete: another tool call of the same message failed. Look at its result, mend what is wrong, and then call task_complete again.";

@@ -14,6 +14,10 @@ use crate::state::State;
 /// The longest part of an answer that others read, in characters.
 const LONGEST_ANSWER: usize = 2000;
 
+/// What people are told when plan mode begins while a fleet is at work.
+pub(crate) const STOPPED_BY_PLAN_MODE: &str = "The fleet was stopped, because the session is in plan mode, in which its workers may change nothing. \
+     What they were at waits again; leave plan mode and send /fleet to go on.";
+
 /// How the start of a fleet is shown.
 pub(crate) fn deployed(prompt: &str) -> String {
     format!("Fleet deployed: {prompt}")

@@ -262,7 +262,9 @@ impl Counts {
     /// The server counts what came from or went to its cache apart; we count the whole input.
     fn total(&self) -> Usage {
         Usage {
-            input_tokens: self.input + self.cache_read + self.cache_write,
+            input_tokens: [self.cache_read, self.cache_write]
+                .into_iter()
+                .fold(self.input, u64::saturating_add),
             output_tokens: self.output,
             cache_read_tokens: self.cache_read,
             cache_write_tokens: self.cache_write,

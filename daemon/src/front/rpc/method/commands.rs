@@ -107,6 +107,16 @@ impl AllCommands {
         }
     }
 
+    /// Returns why the command of this name does not run if its file is not used. A command that somebody
+    /// else offers has nothing to do with such a file.
+    pub(super) fn unused_file(&self, name: &str) -> Option<String> {
+        let problem = match self.find(name) {
+            Some(_) => None,
+            None => self.files.problem_with(name),
+        };
+        problem.map(|problem| format!("/{name} did not run: its file is not used: {problem}"))
+    }
+
     /// Returns the name that was most likely meant.
     fn nearest(&self, name: &str) -> Option<String> {
         let name = name.to_lowercase();
@@ -247,10 +257,8 @@ pub(super) async fn run(
             })
         }
         None => {
-            if let Some(problem) = all.files.problem_with(name) {
-                return Err(RpcError::Failed(format!(
-                    "/{name} did not run: its file is not used: {problem}"
-                )));
+            if let Some(why) = all.unused_file(name) {
+                return Err(RpcError::Failed(why));
             }
             let near = all.nearest(name);
             let near = near.map(|near| format!("; did you mean /{near}?"));

@@ -226,8 +226,13 @@ pub(super) async fn enqueue_command(
         ));
     }
     let all = AllCommands::of(&context, &session).await?;
+    let name = slash_name(&params.command);
+    // No client would run it, and the queue would wait for one.
+    if let Some(why) = all.unused_file(name) {
+        return Err(RpcError::Failed(why));
+    }
     let queued = session.command(Command::EnqueueCommand(QueuedLine {
-        runner: all.runner(slash_name(&params.command)),
+        runner: all.runner(name),
         command: params.command,
         sender: Some(context.caller()),
         display_text: params.display_text,
