@@ -4,7 +4,9 @@
 //! run first makes the tables equal to it. Other tables are only here. A run is one transaction, and
 //! it stays open until the caller says that the changed list is in the log.
 
+mod bounded;
 mod guard;
+mod pattern;
 mod statement;
 mod tables;
 
@@ -21,6 +23,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tokio::time::Instant;
 
+use bounded::Over;
 pub use statement::{SqlValue, StatementEffect, StatementResult};
 
 /// The name of the file in the session's folder.
@@ -38,8 +41,8 @@ const STEPS_BETWEEN_CHECKS: i32 = 1000;
 const MOST_PAGES: u32 = 4096;
 /// The most memory that SQLite may take in this process. Sorting keeps its rows in memory.
 const MOST_MEMORY: i64 = 512 * 1024 * 1024;
-/// The longest text, blob, row and call, in bytes. It also bounds the time of functions, which are
-/// not interrupted.
+/// The longest text, blob, row and call, in bytes. It also bounds the time of the functions that are not
+/// in `bounded`: they are not interrupted.
 const LONGEST_VALUE: i32 = 256 * 1024;
 
 /// The limits on single statements.
@@ -154,7 +157,7 @@ impl TodoDatabase {
         &mut self,
         list: &TodoList,
         query: &str,
-        stopped: impl Fn() -> bool + Send + 'static,
+        stopped: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<SqlRun, SqlError> {
         self.undo();
         // SQLite reads up to there and takes the rest for nothing.
@@ -174,7 +177,7 @@ impl TodoDatabase {
         &mut self,
         list: &TodoList,
         query: &str,
-        stopped: impl Fn() -> bool + Send + 'static,
+        stopped: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<SqlRun, SqlError> {
         let begun = self.connection.execute_batch("BEGIN IMMEDIATE");
         begun.map_err(|error| unusable(&error))?;
@@ -192,15 +195,16 @@ impl TodoDatabase {
             }))
             .map_err(|error| failed(&error))?;
         let deadline = Instant::now() + LONGEST_RUN;
+        let longest = usize::try_from(LONGEST_VALUE).unwrap_or_default();
+        let over: Over = Arc::new(move || stopped() || Instant::now() >= deadline);
+        bounded::register(&self.connection, longest, &over).map_err(|error| failed(&error))?;
+        let is_over = over.clone();
         self.connection
-            .progress_handler(
-                STEPS_BETWEEN_CHECKS,
-                Some(move || stopped() || Instant::now() >= deadline),
-            )
+            .progress_handler(STEPS_BETWEEN_CHECKS, Some(move || is_over()))
             .map_err(|error| failed(&error))?;
         let ran = statement::run_all(&self.connection, query);
         self.lift_guard().map_err(|error| failed(&error))?;
-        let results = ran.map_err(|failure| explain(failure, &refusals, deadline))?;
+        let results = ran.map_err(|failure| explain(failure, &refusals, deadline, &over))?;
         let now = tables::read_checked(&self.connection)?;
         Ok(SqlRun {
             results,
@@ -367,7 +371,12 @@ fn unusable(error: &rusqlite::Error) -> SqlError {
 }
 
 /// Says why a statement failed.
-fn explain(failure: statement::Failure, refusals: &Refusals, deadline: Instant) -> SqlError {
+fn explain(
+    failure: statement::Failure,
+    refusals: &Refusals,
+    deadline: Instant,
+    over: &Over,
+) -> SqlError {
     let (number, error) = match failure {
         statement::Failure::Own(error) => return error,
         statement::Failure::Sqlite { number, error } => (number, error),
@@ -375,8 +384,16 @@ fn explain(failure: statement::Failure, refusals: &Refusals, deadline: Instant) 
     if let Some(reason) = refusals.lock().take() {
         return SqlError::NotAllowed(reason);
     }
+    // A function of ours that gives up fails as any other does.
+    if over() && Instant::now() < deadline {
+        return SqlError::Stopped;
+    }
     match error.sqlite_error_code() {
-        Some(ErrorCode::OperationInterrupted) if Instant::now() >= deadline => SqlError::TooSlow,
+        Some(ErrorCode::OperationInterrupted | ErrorCode::Unknown)
+            if Instant::now() >= deadline =>
+        {
+            SqlError::TooSlow
+        }
         Some(ErrorCode::OperationInterrupted) => SqlError::Stopped,
         Some(ErrorCode::OutOfMemory) => SqlError::TooMuchMemory,
         Some(ErrorCode::DiskFull) => SqlError::TooLarge,

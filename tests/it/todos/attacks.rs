@@ -251,6 +251,21 @@ async fn a_query_without_end_is_stopped() {
 }
 
 #[tokio::test]
+async fn a_row_of_slow_functions_ends_with_its_time_and_the_next_call_works() {
+    let slow = "instr(zeroblob(250000), zeroblob(125000) || x'01')";
+    let row = format!("SELECT {}", vec![slow; 90].join(", "));
+    let daemon = daemon(vec![
+        Turn::user("go").calls([sql("r", &row)]),
+        Turn::results(["took longer than 2 seconds"]).calls([sql("s", "SELECT 7 * 6")]),
+        Turn::results(["| 42 |"]).says("done"),
+    ])
+    .await;
+    let mut session = daemon.client().create(json!({})).await;
+    session.ask("go").await;
+    daemon.finish().await;
+}
+
+#[tokio::test]
 async fn an_abort_stops_a_query() {
     let endless =
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
