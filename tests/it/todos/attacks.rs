@@ -251,12 +251,12 @@ async fn a_query_without_end_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_row_of_slow_functions_ends_with_its_time_and_the_next_call_works() {
+async fn functions_that_would_take_minutes_in_one_row_do_not_hold_up_the_session() {
     let slow = "instr(zeroblob(250000), zeroblob(125000) || x'01')";
     let row = format!("SELECT {}", vec![slow; 90].join(", "));
     let daemon = daemon(vec![
         Turn::user("go").calls([sql("r", &row)]),
-        Turn::results(["took longer than 2 seconds"]).calls([sql("s", "SELECT 7 * 6")]),
+        Turn::results(["1 row(s) returned"]).calls([sql("s", "SELECT 7 * 6")]),
         Turn::results(["| 42 |"]).says("done"),
     ])
     .await;
