@@ -18,6 +18,9 @@ const LONGEST_PATTERN: usize = 1000;
 /// Says whether the query has to stop now.
 pub(super) type Over = Arc<dyn Fn() -> bool + Send + Sync>;
 
+/// A function for the values of a call, none of which is NULL.
+type Function = fn(&[ValueRef<'_>], &Call<'_>) -> rusqlite::Result<Value>;
+
 /// Gives a connection these functions, which stop when `over` says so.
 pub(super) fn register(
     connection: &Connection,
@@ -27,7 +30,6 @@ pub(super) fn register(
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
         | FunctionFlags::SQLITE_INNOCUOUS;
-    type Function = fn(&[ValueRef<'_>], &Call<'_>) -> rusqlite::Result<Value>;
     let functions: [(&str, i32, Function); 9] = [
         ("instr", 2, instr),
         ("replace", 3, replace),
@@ -51,7 +53,7 @@ pub(super) fn register(
             call.check()?;
             let values: Vec<ValueRef<'_>> =
                 (0..context.len()).map(|at| context.get_raw(at)).collect();
-            if values.iter().any(|value| *value == ValueRef::Null) {
+            if values.contains(&ValueRef::Null) {
                 return Ok(Value::Null);
             }
             function(&values, &call)
