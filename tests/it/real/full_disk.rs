@@ -37,8 +37,10 @@ async fn a_disk_that_is_full_ten_times_during_turns_loses_nothing_acknowledged()
     let provider = json!({"type": "openai", "baseUrl": script.url(), "apiKey": "secret-key"});
     let defaults = json!({"model": "scripted", "provider": provider});
     let (daemon, client) = Loopd::permissive(&home, defaults);
+    // An empty one: copies for rewinds would take the room on the small disk.
+    let work = tempfile::tempdir().unwrap();
     let mut session = client
-        .create(json!({"workingDirectory": std::env::temp_dir()}))
+        .create(json!({"workingDirectory": work.path()}))
         .await;
     let text = "x".repeat(64 * 1024);
     let mut acknowledged = BTreeSet::new();
