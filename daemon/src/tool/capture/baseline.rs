@@ -33,6 +33,8 @@ use walk::{Entry, EntryKind};
 
 /// The largest index that is read.
 const LARGEST_INDEX: u64 = 64 * 1024 * 1024;
+/// The copy takes at most one part in so many of the room that is left on the disk.
+const PART_OF_FREE: u64 = 4;
 
 /// A change this much older than the copy has its own time stamp. Clocks of file systems are coarse.
 const COARSE_NS: i128 = 20_000_000;
@@ -243,7 +245,8 @@ impl Baseline {
         unread: &Unread,
         stop: &AtomicBool,
     ) -> Result<Extent, DiskError> {
-        let mut pack = Pack::open(&self.pack_path(), index.packed)?;
+        let bound = self.bounds.baseline_bytes;
+        let mut pack = Pack::open(&self.pack_path(), index.packed, bound)?;
         let began = pack.now()?;
         index.whole = true;
         index.cut_ns = None;
@@ -302,7 +305,7 @@ impl Baseline {
         if entry.kind != EntryKind::File {
             return Ok(indexed);
         }
-        if pack.length + entry.trace.size > self.bounds.baseline_bytes {
+        if pack.length + entry.trace.size > pack.most {
             indexed.why = Some(NotCaptured::OutOfSpace);
             return Ok(indexed);
         }
@@ -327,11 +330,14 @@ impl Baseline {
 struct Pack {
     file: io::BufWriter<File>,
     length: u64,
+    /// How long it may become.
+    most: u64,
 }
 
 impl Pack {
-    /// Opens the pack to add to it after `length` bytes.
-    fn open(path: &Path, length: u64) -> Result<Self, DiskError> {
+    /// Opens the pack to add to it after `length` bytes, up to `bound`, or less on a disk that is almost full:
+    /// the log of the session is on it, too.
+    fn open(path: &Path, length: u64, bound: u64) -> Result<Self, DiskError> {
         let mut options = OpenOptions::new();
         options.write(true);
         #[cfg(unix)]
@@ -343,6 +349,7 @@ impl Pack {
         file.set_len(length)?;
         file.seek(SeekFrom::Start(length))?;
         Ok(Self {
+            most: longest(length, bound, free_bytes(path)),
             file: io::BufWriter::with_capacity(256 * 1024, file),
             length,
         })
@@ -383,6 +390,20 @@ impl Pack {
     }
 }
 
+/// Returns how long a pack may become that has `length` bytes, on a disk with `free` ones.
+fn longest(length: u64, bound: u64, free: u64) -> u64 {
+    bound.min(length.saturating_add(free / PART_OF_FREE))
+}
+
+/// Returns how much room there is on the disk of a file; as much as one wants if that cannot be found out.
+fn free_bytes(path: &Path) -> u64 {
+    #[cfg(unix)]
+    if let Ok(disk) = rustix::fs::statvfs(path) {
+        return disk.f_bavail.saturating_mul(disk.f_frsize);
+    }
+    u64::MAX
+}
+
 /// Reads contents out of the pack.
 struct PackReader(File);
 
@@ -397,5 +418,26 @@ impl PackReader {
         let mut contents = vec![0; usize::try_from(size).map_err(io::Error::other)?];
         self.0.read_exact(&mut contents)?;
         Ok(contents)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::longest;
+
+    #[test]
+    fn a_pack_leaves_room_on_the_disk() {
+        for (length, bound, free, most) in [
+            (0, 100, u64::MAX, 100),
+            (0, 100, 40, 10),
+            (50, 100, 40, 60),
+            (50, 100, 0, 50),
+        ] {
+            assert_eq!(
+                longest(length, bound, free),
+                most,
+                "{length} {bound} {free}"
+            );
+        }
     }
 }

@@ -115,7 +115,8 @@ impl Baseline {
         let Some(mut index) = self.load() else {
             return Ok(None);
         };
-        let mut pack = Pack::open(&self.pack_path(), index.packed)?;
+        let bound = self.bounds.baseline_bytes;
+        let mut pack = Pack::open(&self.pack_path(), index.packed, bound)?;
         let mut reader = PackReader::open(&self.pack_path())?;
         let now = pack.now()?;
         let was_whole = index.whole;
