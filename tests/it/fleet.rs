@@ -102,6 +102,13 @@ async fn twelve_todos_three_workers_one_failure_and_one_kill() {
     assert_eq!(started, json!({"started": true}));
     b.reached().await;
     e.reached().await;
+    // All others have ended that do not wait for these two.
+    session
+        .next_where("the end of the others", |event| {
+            let data = &event["data"];
+            event["type"] == "loopd.fleet_progress" && data["done"] == 6 && data["blocked"] == 1
+        })
+        .await;
     let mut before = progress(&session);
     daemon.restart().await;
     let options = json!({"continuePendingWork": true});

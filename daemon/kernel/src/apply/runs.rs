@@ -135,7 +135,7 @@ pub(super) fn current(state: &mut State) -> Option<&mut Run> {
 
 /// Links a run that a notification started to the message whose work it continues. With several
 /// such messages the run has no origin.
-pub(crate) fn told(state: &mut State, task: &TaskId) {
+pub(super) fn told(state: &mut State, task: &TaskId) {
     let origin = state.tasks.get(task.as_str());
     let Some(origin) = origin.and_then(|task| task.origin.clone()) else {
         return;
@@ -147,10 +147,15 @@ pub(crate) fn told(state: &mut State, task: &TaskId) {
     if run.woken && !run.messages.contains(&origin) {
         state.kept_scopes.restore(&origin, run);
         run.messages.push(origin);
-        run.origin = match run.messages.as_slice() {
-            [only] => Some(only.clone()),
-            _ => None,
-        };
+        run.origin = origin_among(&run.messages);
+    }
+}
+
+/// Returns the message that a woken run goes on with, if it is one.
+pub(crate) fn origin_among(messages: &[MessageId]) -> Option<MessageId> {
+    match messages {
+        [only] => Some(only.clone()),
+        _ => None,
     }
 }
 

@@ -259,14 +259,18 @@ pub(super) fn time_up(state: &State, env: &DecideEnv<'_>) -> Decision {
         fleet::time_up(state, &mut decision);
     }
     decision.run(Effect::CancelTurn);
-    if state.tasks.has_agents_at_work() {
+    let agents_work = state.tasks.has_agents_at_work();
+    if agents_work {
         decision.run(Effect::CancelAgents);
     }
     match &state.phase {
         Phase::Idle => {
             let place = decision.steps.len();
             autopilot::after_run(state, &mut decision, RunEnd::Limited, place, env);
-            tell_idle(state, &mut decision, None);
+            // The end of the last agent tells it otherwise.
+            if !agents_work {
+                tell_idle(state, &mut decision, None);
+            }
         }
         Phase::Commanding(_) | Phase::Preparing(_) | Phase::Turn(_) | Phase::Rewinding(_) => {
             abort::close(state, &mut decision, env);

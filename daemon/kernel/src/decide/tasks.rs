@@ -438,11 +438,11 @@ pub(super) fn deliver(state: &State, decision: &mut Decision) -> usize {
 
 /// Returns the message whose work a woken run goes on with once its notifications are delivered.
 pub(super) fn origin_of_undelivered(state: &State) -> Option<MessageId> {
-    let mut after = state.clone();
+    let mut messages = state.run()?.messages.clone();
     for task in state.tasks.undelivered() {
-        runs::told(&mut after, &task.id);
+        messages.extend(task.origin.clone().filter(|it| !messages.contains(it)));
     }
-    after.origin()
+    runs::origin_among(&messages)
 }
 
 /// Puts the notifications of commands that the user stopped before the next message of the user.
